@@ -65,11 +65,13 @@ class SchemaError(BridgeError, ValueError):
 
 
 class LinkError(BridgeError):
-    """A phone's message that is refused; ``code`` is the one the phone is told."""
+    """A phone's message that is refused; ``code`` is the one the phone is told, ``topic`` the key it is about."""
 
-    def __init__(self, message: str, code: str) -> None:
+    def __init__(self, message: str, code: str, topic: str | None = None, ident: int | str | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.topic = topic
+        self.ident = ident
 
 
 class UsbError(BridgeError, OSError):
