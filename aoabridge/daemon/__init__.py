@@ -1,0 +1,1 @@
+"""Wires the adapters to the pure core and runs them."""
