@@ -58,6 +58,8 @@ def new_instance() -> ntcore.NetworkTableInstance:
     instance = ntcore.NetworkTableInstance.create()
     if instance._getHandle() == 0:
         raise OSError(errno.ENFILE, "no NetworkTables instance left")
+    critical = ntcore.NetworkTableInstance.LogLevel.kLogCritical
+    instance.configPythonLogging(min=critical, max=critical)  # the rest arrives through our own poller
     return instance
 
 
