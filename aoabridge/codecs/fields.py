@@ -1,5 +1,6 @@
 """One compiled field of a packet class: its place on the wire, its JSON form, and why a value does not fit it."""
 
+import math
 import struct
 from collections.abc import Mapping
 from enum import IntEnum
@@ -76,40 +77,42 @@ def padded(value: str, size: int) -> bytes:
     return octets(value.encode("utf-8", "surrogateescape").ljust(size, b"\0"), size)
 
 
-def problem_of(field: Field, value: Any, path: str) -> EncodeError | None:
+def problem_of(field: Field, value: Any, path: str, finite: bool = False) -> EncodeError | None:
     """Why this value does not fit its field, None if it does."""
     if field.constant is not None:
         return None
     if field.nested is not None:
-        if not isinstance(value, field.kind):
-            return EncodeError(f"{path}: {field.kind.__name__} expected, got {value!r:.40}", path)
-        return next(
-            (
-                p
-                for inner in field.nested.fields
-                if (p := problem_of(inner, getattr(value, inner.name), f"{path}.{inner.name}"))
-            ),
-            None,
-        )
+        return _nested_problem(field.nested, field.kind, value, path, finite)
     if field.wire.format != "s" and field.wire.count:
-        return _array_problem(field, value, path, field.wire.count)
-    return _value_problem(field, value, path)
+        return _array_problem(field, value, path, field.wire.count, finite)
+    return _value_problem(field, value, path, finite)
 
 
-def _array_problem(field: Field, value: Any, path: str, count: int | tuple[int, int]) -> EncodeError | None:
+def _nested_problem(codec: NestedCodec, kind: type, value: Any, path: str, finite: bool) -> EncodeError | None:
+    if not isinstance(value, kind):
+        return EncodeError(f"{path}: {kind.__name__} expected, got {value!r:.40}", path)
+    problems = (problem_of(f, getattr(value, f.name), f"{path}.{f.name}", finite) for f in codec.fields)
+    return next((problem for problem in problems if problem is not None), None)
+
+
+def _array_problem(
+    field: Field, value: Any, path: str, count: int | tuple[int, int], finite: bool
+) -> EncodeError | None:
     length, inner = (count[0], count[1]) if isinstance(count, tuple) else (count, 0)
     if not isinstance(value, tuple | list) or len(value) != length:
         size = f"{len(value)} values" if isinstance(value, tuple | list) else f"{value!r:.40}"
         return EncodeError(f"{path}: {length} values expected, got {size}", path)
     for index, item in enumerate(value):
         place = f"{path}[{index}]"
-        problem = _array_problem(field, item, place, inner) if inner else _value_problem(field, item, place)
+        problem = (
+            _array_problem(field, item, place, inner, finite) if inner else _value_problem(field, item, place, finite)
+        )
         if problem is not None:
             return problem
     return None
 
 
-def _value_problem(field: Field, value: Any, path: str) -> EncodeError | None:
+def _value_problem(field: Field, value: Any, path: str, finite: bool) -> EncodeError | None:
     try:
         if field.wire.format == "s":
             (octets if field.kind is bytes else padded)(value, field.size)
@@ -117,6 +120,8 @@ def _value_problem(field: Field, value: Any, path: str) -> EncodeError | None:
             struct.pack(f">{field.wire.format}", value if field.wire.scale is None else round(value / field.wire.scale))
     except REFUSED as error:
         return EncodeError(f"{path}: {value!r:.40} does not fit: {error}", path)
+    if finite and field.is_float and not math.isfinite(value):
+        return EncodeError(f"{path}: {value} is not finite", path)
     return None
 
 
