@@ -1,4 +1,4 @@
-"""The app on the emulated phone: known (as teams run it), hello (with the extensions), silent, closed."""
+"""The app on the emulated phone: known (as teams run it), hello (with the extensions), silent, closed, echo."""
 
 import json
 
@@ -117,7 +117,7 @@ class App(Traffic):
     # greeting and known habits
 
     def _greet(self):
-        if self.muted or self.kind in ("silent", "closed"):
+        if self.muted or self.kind not in ("known", "hello"):
             return
         if self.kind == "hello":
             self.log.hello_sent(self.keys)
@@ -195,6 +195,9 @@ class App(Traffic):
 
     def _on_chunk(self, data):
         """Splits into lines; returns how many were not blank."""
+        if self.kind == "echo":
+            self.write(data)
+            return 0
         self._buffer += data
         session, count = self._session, 0
         while session is self._session and (end := self._buffer.find(b"\n")) >= 0:

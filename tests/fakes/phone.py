@@ -4,6 +4,8 @@ Free of any transport: a wire plugs it in, forwards requests and transfers, and 
 library only; the same phone runs under pyusb's backend interface, under libusb over emulated usbfs, and in pure code.
 """
 
+import itertools
+
 from fakes.app import App
 from fakes.ep0 import ControlRequests
 from fakes.pipes import InPipe, OutPipe
@@ -17,6 +19,12 @@ START_TO_UNPLUG_S = 0.015  # Android acknowledges START, then leaves the bus
 LEAVE_TO_NATIVE_S = 0.5
 LAUNCH_S = 0.1  # accessory configured -> the app has it open
 HALT_AFTER_USE_S = 1.0
+
+
+def split_points():
+    """0 to 64, then the primes up to a large transfer, over and over."""
+    primes = [number for number in range(67, 1024) if all(number % factor for factor in range(2, 33))]
+    return itertools.cycle([*range(65), *primes])
 
 
 class Function:
@@ -317,6 +325,11 @@ class Phone(ControlRequests):
         """The next OUT transfer of at least `min_length` bytes is accepted up to `count`, then NAKed for good."""
         if self.function is not None:
             self.function.out.stop_at(count, min_length, on_reached)
+
+    def sweep_out(self, sweep, nak_s):
+        """Each transfer accepts k bytes, then NAKs; k goes through every split point (primes above 64)."""
+        if self.function is not None and sweep == "every_split":
+            self.function.out.split_transfers(nak_s, split_points())
 
     def resume_out(self):
         if self.function is not None:
