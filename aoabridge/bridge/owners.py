@@ -1,0 +1,103 @@
+"""Which phone link put which topic, so that nothing a phone said outlives its link.
+
+A reconnecting client re-sends its last values: a forgotten ``RunPose = true`` would start a robot by itself.
+"""
+
+import msgspec
+
+from aoabridge.phone.keys import key_of
+from aoabridge.values import LinkId, NtValue
+
+__all__ = ["RELEASE_S", "Owned", "Ownership", "is_run_pulse"]
+
+RELEASE_S = 0.02  # a value set just before its publisher goes may be lost: time for one flush
+RUN_PREFIX = "/RoboRoute/Run"
+
+
+def is_run_pulse(topic: str, type_: str) -> bool:
+    """True for the booleans that start a motion in robot code."""
+    return type_ == "boolean" and key_of(topic).startswith(RUN_PREFIX)
+
+
+class Owned(msgspec.Struct):
+    """A topic published for phones: who put it, who put it last, and what."""
+
+    type: str
+    links: set[LinkId]
+    writer: LinkId
+    value: NtValue
+
+
+class Ownership:
+    """Topics that links have put. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._owned: dict[str, Owned] = {}
+        self._releases: list[tuple[float, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._owned)
+
+    def find(self, topic: str) -> Owned | None:
+        """The record of a topic that we publish for a phone."""
+        return self._owned.get(topic)
+
+    def note(self, link: LinkId, topic: str, type_: str, value: NtValue) -> None:
+        """A link puts this value."""
+        owned = self._owned.get(topic)
+        if owned is None or owned.type != type_:
+            self._owned[topic] = Owned(type_, {link}, link, value)
+        else:
+            owned.links.add(link)
+            owned.writer, owned.value = link, value
+
+    def lower(self, link: LinkId, topic: str, now: float) -> None:
+        """``link`` sets a foreign run pulse to false; our publisher goes again after the release time."""
+        self._owned.setdefault(topic, Owned("boolean", set(), link, False))
+        self._releases.append((now + RELEASE_S, topic))
+
+    def release(self, link: LinkId, now: float) -> list[str]:
+        """The link ended: return the run pulses that it left high; its topics become due after the release time."""
+        high: list[str] = []
+        for topic, owned in self._owned.items():
+            if link not in owned.links:
+                continue
+            owned.links.remove(link)
+            if owned.writer == link and owned.value is True and is_run_pulse(topic, owned.type):
+                owned.value = False
+                high.append(topic)
+            if not owned.links:
+                self._releases.append((now + RELEASE_S, topic))
+        return high
+
+    def take_due(self, now: float) -> list[str]:
+        """Topics whose last owner is gone and whose release time is over: they are to be unpublished."""
+        due = [topic for at, topic in self._releases if at <= now]
+        self._releases = [entry for entry in self._releases if entry[0] > now]
+        return [topic for topic in dict.fromkeys(due) if self._drop_unowned(topic)]
+
+    def _drop_unowned(self, topic: str) -> bool:
+        owned = self._owned.get(topic)
+        if owned is None or owned.links:
+            return False
+        del self._owned[topic]
+        return True
+
+    def forget(self, topic: str) -> bool:
+        """The topic changed its type on the server: our publisher is to go. False if we have none."""
+        return self._owned.pop(topic, None) is not None
+
+    def take_all(self) -> list[str]:
+        """The robot connection is lost: every topic of a phone is to be unpublished, none is set again."""
+        topics = list(self._owned)
+        self._owned.clear()
+        self._releases.clear()
+        return topics
+
+    def next_due(self) -> float | None:
+        """When ``take_due`` has something to do."""
+        return min((at for at, _ in self._releases), default=None)
+
+    def conflicts(self) -> list[str]:
+        """Topics that more than one live link has put."""
+        return [topic for topic, owned in self._owned.items() if len(owned.links) > 1]

@@ -1,0 +1,205 @@
+"""What is known of every NT topic: its type, its newest value, and the phone line made of it."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from aoabridge.bridge.coerce import is_struct_type
+from aoabridge.bridge.render import Renderer, renderer, struct_name, struct_renderer
+from aoabridge.codecs.wpistruct import SchemaRegistry
+from aoabridge.errors import DecodeError, LinkError, SchemaError
+from aoabridge.phone.keys import is_reserved, key_of
+from aoabridge.phone.lines import MAX_LINE_OUT
+from aoabridge.values import NtValue
+
+if TYPE_CHECKING:
+    from aoabridge.bridge.outbox import Slot
+
+__all__ = ["MAX_HELD_BYTES", "MAX_SAMPLED_VALUE_BYTES", "MemoryBudget", "Topic", "TopicTable", "value_bytes"]
+
+MAX_HELD_BYTES = 64 * 1024 * 1024  # all values held for phones together; a coprocessor has 1 GB for everything
+MAX_SAMPLED_VALUE_BYTES = 64 * 1024  # values above this are the first that a full budget refuses
+OBJECT_BYTES = 56  # a Python string or list without its content
+ITEM_BYTES = 40  # a list slot and the number in it
+
+
+def value_bytes(value: NtValue) -> int:
+    """About what a value occupies in memory, in bytes."""
+    if isinstance(value, str | bytes):
+        return OBJECT_BYTES + len(value)
+    if isinstance(value, list):
+        if value and isinstance(value[0], str):
+            return OBJECT_BYTES + sum(OBJECT_BYTES + len(str(item)) for item in value)
+        return OBJECT_BYTES + ITEM_BYTES * len(value)
+    return OBJECT_BYTES
+
+
+class MemoryBudget:
+    """The bytes held for phones: newest values and every-sample lanes together."""
+
+    def __init__(self, limit: int = MAX_HELD_BYTES) -> None:
+        self.limit = limit
+        self.used = 0
+
+    def fits(self, extra: int) -> bool:
+        """True if ``extra`` more bytes may be held."""
+        return self.used + extra <= self.limit
+
+
+class Topic:
+    """One NT topic. ``time_us`` is server time; ``render`` is None while a struct's schemas are incomplete."""
+
+    __slots__ = (
+        "_head",
+        "_line",
+        "held",
+        "key",
+        "name",
+        "own",
+        "render",
+        "rendered_as",
+        "slots",
+        "time_us",
+        "type",
+        "unresolved_since",
+        "value",
+    )
+
+    def __init__(self, name: str, type_: str, *, own: bool) -> None:
+        self.name = name
+        self.key = key_of(name)
+        self.type = type_
+        self.own = own
+        self.value: NtValue | None = None
+        self.time_us = 0
+        self.held = 0
+        self.render: Renderer | None = renderer(type_)
+        self.slots: list[Slot] = []
+        self.unresolved_since: float | None = None
+        self._head: Final = b'{"key":' + orjson.dumps(_valid(self.key)) + b',"time":'
+        self._line: bytes | LinkError | None = None
+
+    @property
+    def struct(self) -> str | None:
+        """The struct type's name, None for every other type."""
+        return struct_name(self.type) if is_struct_type(self.type) else None
+
+    def line(self) -> bytes:
+        """The phone line of the newest value, built once per value.
+
+        Raises LinkError ``bad-value`` or ``too-large`` if there is no line for it.
+        """
+        if self._line is None:
+            if self.value is None:
+                raise LinkError("no value", "bad-value", topic=self.key)
+            try:
+                self._line = self.line_of(self.value, self.time_us)
+            except LinkError as error:
+                self._line = error
+        if isinstance(self._line, LinkError):
+            raise self._line
+        return self._line
+
+    def line_of(self, value: NtValue, time_us: int) -> bytes:
+        """The phone line of one sample; raises as ``line``."""
+        if self.render is None:
+            raise LinkError("the schema is not known", "bad-value", topic=self.key)
+        try:
+            line = self._head + repr(time_us / 1e6).encode() + self.render(value)
+        except DecodeError as error:
+            raise LinkError(f"the value does not fit its schema: {error}", "bad-value", topic=self.key) from error
+        except (orjson.JSONEncodeError, TypeError) as error:
+            raise LinkError(f"the value has no JSON form: {error}", "bad-value", topic=self.key) from error
+        if len(line) > MAX_LINE_OUT:
+            text = f"the line would have {len(line)} bytes, the limit is {MAX_LINE_OUT}"
+            raise LinkError(text, "too-large", topic=self.key)
+        return line
+
+    def set(self, value: NtValue | None, time_us: int) -> None:
+        """Replace the newest value."""
+        self.value = value
+        self.time_us = time_us
+        self._line = None
+
+    def resolve(self, registry: SchemaRegistry, now: float) -> None:
+        """Ask the registry for the renderer of a struct topic; keeps None while schemas are missing."""
+        self._line = None
+        try:
+            self.render = struct_renderer(self.type, registry)
+            self.unresolved_since = None
+        except SchemaError:
+            self.render = None
+            if self.unresolved_since is None:
+                self.unresolved_since = now
+
+
+class TopicTable:
+    """All topics by name, and by the key under which phones know them."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._topics: dict[str, Topic] = {}
+        self._by_struct: dict[str, dict[str, Topic]] = {}
+        self._budget = budget
+        self._keys: list[str] | None = None
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self._topics.values())
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def find(self, name: str) -> Topic | None:
+        """The topic of exactly this name."""
+        return self._topics.get(name)
+
+    def by_key(self, key: str) -> Topic | None:
+        """The topic a phone means: the name with the leading slash, else the bare one."""
+        return self._topics.get(key) or self._topics.get(key[1:])
+
+    def announce(self, name: str, type_: str, *, own: bool) -> Topic:
+        """A topic exists; whatever was known of the name is replaced, its type included."""
+        self.remove(name)
+        topic = self._topics[name] = Topic(name, type_, own=own)
+        if topic.struct is not None:
+            self._by_struct.setdefault(topic.struct, {})[name] = topic
+        self._keys = None
+        return topic
+
+    def remove(self, name: str) -> Topic | None:
+        """The topic is gone, and its value with it."""
+        topic = self._topics.pop(name, None)
+        if topic is not None:
+            self._budget.used -= topic.held
+            if topic.struct is not None:
+                self._by_struct[topic.struct].pop(name)
+            self._keys = None
+        return topic
+
+    def hold(self, topic: Topic, value: NtValue, time_us: int) -> bool:
+        """Keep a new value; False if the budget does not allow it: then the topic has none."""
+        held = value_bytes(value)
+        extra = held - topic.held
+        if extra > 0 and held > MAX_SAMPLED_VALUE_BYTES and not self._budget.fits(extra):
+            self._budget.used -= topic.held
+            topic.held = 0
+            topic.set(None, time_us)
+            return False
+        self._budget.used += extra
+        topic.held = held
+        topic.set(value, time_us)
+        return True
+
+    def of_structs(self, names: Iterable[str]) -> list[Topic]:
+        """The topics whose struct type is one of ``names``."""
+        return [topic for name in names for topic in self._by_struct.get(name, {}).values()]
+
+    def keys(self) -> list[str]:
+        """What a phone may know of: all keys but the reserved ones, sorted, each once."""
+        if self._keys is None:
+            self._keys = sorted({_valid(topic.key) for topic in self if not is_reserved(topic.key)})
+        return self._keys
+
+
+def _valid(text: str) -> str:
+    return text.encode(errors="replace").decode()
