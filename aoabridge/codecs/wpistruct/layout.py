@@ -50,9 +50,6 @@ class Extent(msgspec.Struct, frozen=True, gc=False):
     complete: bool
 
 
-_UNKNOWN = Extent(0, 1, 1, False)  # the least that any struct needs
-
-
 class Member(msgspec.Struct, frozen=True):
     """A field in its place: ``unit_bytes`` 0 = no bit-field; ``slot`` is its first place in the struct's flat tuple."""
 
@@ -121,12 +118,18 @@ def measure(declarations: Declarations) -> Measure:
 def extent(type_name: str, own: Measure, known: Mapping[str, Extent], limits: Limits) -> Extent:
     """Add up the numbers of a struct from those of its nested ones; SchemaError if one is above its limit."""
     size, values, depth, complete = own.size, own.values, 0, True
-    for name, count in own.nested.items():
-        inner = known.get(name, _UNKNOWN)
+    unknown = sum(own.nested.values())
+    for name in own.nested.keys() & known.keys():
+        inner = known[name]
+        count = own.nested[name]
+        unknown -= count
         size += count * inner.size
         values += count * inner.values
         depth = max(depth, inner.depth)
-        complete = complete and inner.complete
+        if not inner.complete:
+            complete = False
+    if unknown:  # the least that any struct needs: no byte, a dict, a level
+        values, depth, complete = values + unknown, max(depth, 1), False
     for number, limit, code, what in (
         (depth + 1, limits.depth, "limit_depth", "levels of structs"),
         (size, limits.size_bytes, "limit_size", "bytes"),

@@ -3,6 +3,7 @@
 It takes only values of exactly the expected Python types; ``flattening`` takes the rest, or explains it.
 """
 
+import itertools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -20,12 +21,49 @@ class UnusualError(Exception):
 
 def gather_of(record: Record) -> Gather:
     """Build the fast path of one struct."""
-    members = record.members
-    if any(member.unit_bytes for member in members):
-        return _with_bits(record)
-    if members and all(m.record is None and m.field.count == 1 and m.field.type != "char" for m in members):
-        return _numbers([(m.field.name, _plain_type(m.field)) for m in members])
-    return _mixed([(m.field.name, _cell(m)) for m in members])
+    return _Builder().gather(record)
+
+
+class _Builder:
+    """Builds the function of each struct once, however often it is nested."""
+
+    def __init__(self) -> None:
+        self._done: dict[str, Gather] = {}
+
+    def gather(self, record: Record) -> Gather:
+        gather = self._done.get(record.type_name)
+        if gather is None:
+            gather = self._done[record.type_name] = self._build(record.members)
+        return gather
+
+    def _build(self, members: tuple[Member, ...]) -> Gather:
+        if any(member.unit_bytes for member in members):
+            return self._with_bits(members)
+        if members and all(m.record is None and m.field.count == 1 and m.field.type != "char" for m in members):
+            return _numbers([(m.field.name, _plain_type(m.field)) for m in members])
+        return _mixed([(m.field.name, self._cell(m)) for m in members])
+
+    def _with_bits(self, members: tuple[Member, ...]) -> Gather:
+        """Gather a struct with bit-fields: runs of fields that share a storage unit become one entry."""
+        parts: list[Gather] = []
+        for _, group in itertools.groupby(members, lambda member: (member.slot, member.unit_bytes, member.offset)):
+            run = list(group)
+            if run[0].unit_bytes:
+                parts.append(_unit_part(run))
+            else:
+                parts += [_cell_part(member.field.name, self._cell(member)) for member in run]
+        return _parts(len(members), tuple(parts))
+
+    def _cell(self, member: Member) -> Gather:
+        """Return the fast path of one field that is not a bit-field: its value to its entries."""
+        field, count = member.field, member.field.count
+        if member.record is not None:
+            inner = self.gather(member.record)
+            return inner if count == 1 else _structs_cell(inner, count)
+        if field.type == "char":
+            return _char_cell(count)
+        kind = _plain_type(field)
+        return _number_cell(kind) if count == 1 else _number_array_cell(kind, count)
 
 
 def _plain_type(field: Declaration) -> type:
@@ -98,35 +136,19 @@ def _mixed(cells: list[tuple[str, Gather]]) -> Gather:
     return many
 
 
-def _with_bits(record: Record) -> Gather:
-    """Gather a struct with bit-fields: runs of fields that share a storage unit become one entry."""
-    parts: list[Gather] = []
-    unit: list[Member] = []
-    for member in (*record.members, None):
-        if unit and (member is None or member.slot != unit[0].slot or not member.unit_bytes):
-            parts.append(_unit_part(unit))
-            unit = []
-        if member is None:
-            break
-        if member.unit_bytes:
-            unit.append(member)
-        else:
-            parts.append(_cell_part(member))
-    count, fixed = len(record.members), tuple(parts)
-
+def _parts(count: int, parts: tuple[Gather, ...]) -> Gather:
     def gather(value: Any) -> tuple[Any, ...]:
         if type(value) is not dict or len(value) != count:
             raise UnusualError
         entries: list[Any] = []
-        for part in fixed:
+        for part in parts:
             entries += part(value)
         return tuple(entries)
 
     return gather
 
 
-def _cell_part(member: Member) -> Gather:
-    key, cell = member.field.name, _cell(member)
+def _cell_part(key: str, cell: Gather) -> Gather:
     return lambda value: cell(value[key])
 
 
@@ -148,31 +170,24 @@ def _unit_part(members: list[Member]) -> Gather:
     return part
 
 
-def _cell(member: Member) -> Gather:
-    """Return the fast path of one field that is not a bit-field: its value to its entries."""
-    field, count = member.field, member.field.count
-    if member.record is not None:
-        inner = gather_of(member.record)
-        return inner if count == 1 else _structs_cell(inner, count)
-    if field.type == "char":
-        return _char_cell(count)
-    kind = _plain_type(field)
-    if count == 1:
+def _number_cell(kind: type) -> Gather:
+    def gather(value: Any) -> tuple[Any, ...]:
+        if type(value) is kind:
+            return (value,)
+        raise UnusualError
 
-        def one(value: Any) -> tuple[Any, ...]:
-            if type(value) is kind:
-                return (value,)
-            raise UnusualError
+    return gather
 
-        return one
+
+def _number_array_cell(kind: type, count: int) -> Gather:
     kinds = [kind] * count
 
-    def many(value: Any) -> tuple[Any, ...]:
+    def gather(value: Any) -> tuple[Any, ...]:
         if type(value) is list and [*map(type, value)] == kinds:
             return tuple(value)
         raise UnusualError
 
-    return many
+    return gather
 
 
 def _structs_cell(inner: Gather, count: int) -> Gather:

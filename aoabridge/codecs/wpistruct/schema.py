@@ -247,20 +247,22 @@ class Reader:
         if self.token != "{":
             raise self.expected("'{'")
         entries: list[tuple[str, int]] = []
-        while (match := _ENUM_ENTRY.match(self.text, self.end)) is not None:
-            name, number = match.groups()
-            self._check_name(name, match.start(1))
-            entries.append((name, int(number)))
-            self.end = match.end()
-        self.advance()
-        while self.token != "}":
-            name = self.take_name("an enum name or '}'")
-            self.take("=")
-            entries.append((name, self.take_int("enum_value", "enum value", _INT64_MIN, _INT64_MAX)))
+        while True:
+            while (match := _ENUM_ENTRY.match(self.text, self.end)) is not None:
+                name, number = match.groups()
+                self._check_name(name, match.start(1))
+                entries.append((name, int(number)))
+                self.end = match.end()
+            self.advance()
             if self.token != "}":
-                self.take(",", "',' or '}'")
-        self.advance()
-        return tuple(entries)
+                name = self.take_name("an enum name or '}'")
+                self.take("=")
+                entries.append((name, self.take_int("enum_value", "enum value", _INT64_MIN, _INT64_MAX)))
+            if self.token == "}":
+                self.advance()
+                return tuple(entries)
+            if self.token != ",":
+                raise self.expected("',' or '}'")
 
 
 def check_fields(reader: Reader, type_name: str, fields: Iterable[Parsed]) -> Declarations:

@@ -42,22 +42,68 @@ def _character_bytes(lead: int) -> int:
     return 4 if lead < 0xF8 else 1
 
 
-def shape_of(record: Record, base: int = 0, *, enum_names: bool = False) -> Shape:
-    """Build the function that makes a struct's dict from the flat tuple, its part of which starts at ``base``."""
-    if all(_is_plain(member, enum_names) for member in record.members):
-        return _numbers([member.field.name for member in record.members], base)
-    return _mixed([(member.field.name, _pick(member, base + member.slot, enum_names)) for member in record.members])
+def shape_of(record: Record, *, enum_names: bool = False) -> Shape:
+    """Build the function that makes a struct's dict from its flat tuple."""
+    return _Builder(enum_names).shape(record, 0)
 
 
-def _is_plain(member: Member, enum_names: bool) -> bool:
-    field = member.field
-    return (
-        member.record is None
-        and field.count == 1
-        and not field.bits
-        and field.type != "char"
-        and not (field.enum and enum_names)
-    )
+class _Builder:
+    """Builds the functions of one codec. What does not depend on the place in the flat tuple is built once."""
+
+    def __init__(self, enum_names: bool) -> None:
+        self._enum_names = enum_names
+        self._plain_keys: dict[str, list[str] | None] = {}
+        self._placeless: dict[str, Shape] = {}  # elements of arrays start at 0, structs without entries anywhere
+
+    def shape(self, record: Record, i: int) -> Shape:
+        """Return the shape of a struct whose entries start at ``i``."""
+        if i and record.width:
+            return self._build(record, i)
+        shape = self._placeless.get(record.type_name)
+        if shape is None:
+            shape = self._placeless[record.type_name] = self._build(record, 0)
+        return shape
+
+    def _build(self, record: Record, i: int) -> Shape:
+        name = record.type_name
+        if name not in self._plain_keys:
+            plain = all(map(self._is_plain, record.members))
+            self._plain_keys[name] = [member.field.name for member in record.members] if plain else None
+        keys = self._plain_keys[name]
+        if keys is not None:
+            return _numbers(keys, i)
+        return _mixed([(member.field.name, self._pick(member, i + member.slot)) for member in record.members])
+
+    def _is_plain(self, member: Member) -> bool:
+        """True if the entry of the flat tuple is the value."""
+        field = member.field
+        named = self._enum_names and field.enum
+        return member.record is None and field.count == 1 and not field.bits and field.type != "char" and not named
+
+    def _pick(self, member: Member, i: int) -> _Pick:
+        field = member.field
+        if member.record is not None:
+            return self._structs(member.record, field.count, i)
+        if field.type == "char":
+            return lambda t: text_of(t[i])
+        read = _bits_pick(member, i) if field.bits else itemgetter(i)
+        stop = i + field.count
+        if field.enum and self._enum_names:
+            names = {value: name for name, value in reversed(field.enum)}
+            if field.count == 1:
+                return lambda t: names.get(value := read(t), value)
+            return lambda t: [names.get(value, value) for value in t[i:stop]]
+        if field.count > 1:
+            return lambda t: list(t[i:stop])
+        return read
+
+    def _structs(self, record: Record, count: int, i: int) -> _Pick:
+        if count == 1:
+            return self.shape(record, i)
+        # Elements share one shape: built for each place, an array of 4 096 would be 4 096 closures.
+        shape, width = self.shape(record, 0), record.width
+        starts = range(i, i + count * width, width) if width else (i,) * count
+        return lambda t: [shape(t[start : start + width]) for start in starts]
 
 
 def _numbers(keys: list[str], i: int) -> Shape:
@@ -93,34 +139,6 @@ def _mixed(picks: list[tuple[str, _Pick]]) -> Shape:
             return lambda t: {a: f(t), b: g(t), c: h(t), d: k(t)}
     fixed = tuple(picks)
     return lambda t: {key: pick(t) for key, pick in fixed}
-
-
-def _pick(member: Member, i: int, enum_names: bool) -> _Pick:
-    field = member.field
-    if member.record is not None:
-        return _struct_pick(member.record, field.count, i, enum_names)
-    if field.type == "char":
-        return lambda t: text_of(t[i])
-    read = _bits_pick(member, i) if field.bits else itemgetter(i)
-    stop = i + field.count
-    if field.enum and enum_names:
-        names = {value: name for name, value in reversed(field.enum)}
-        if field.count == 1:
-            return lambda t: names.get(value := read(t), value)
-        return lambda t: [names.get(value, value) for value in t[i:stop]]
-    if field.count > 1:
-        return lambda t: list(t[i:stop])
-    return read
-
-
-def _struct_pick(record: Record, count: int, i: int, enum_names: bool) -> _Pick:
-    if count == 1:
-        return shape_of(record, i, enum_names=enum_names)
-    # Elements share one shape: built per element, an array of 4 096 would be 4 096 closures.
-    shape = shape_of(record, enum_names=enum_names)
-    width = record.width
-    starts = range(i, i + count * width, width) if width else (i,) * count
-    return lambda t: [shape(t[start : start + width]) for start in starts]
 
 
 def _bits_pick(member: Member, i: int) -> _Pick:
