@@ -1,0 +1,211 @@
+"""The turn of the loop: events of NetworkTables, links and sources into the core, its decisions out again.
+
+Everything here runs on the event loop's thread; threads only call ``wake``.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Final, Protocol, cast
+
+from aoabridge.adapters.nt import NtClient
+from aoabridge.adapters.usb_pump import Accepted, Chunk, Ended, Idle, PumpEvent, Resync
+from aoabridge.bridge.core import BridgeCore
+from aoabridge.bridge.link import LinkInfo
+from aoabridge.values import (
+    Announced,
+    ClockSync,
+    Connected,
+    Disconnected,
+    LinkId,
+    NtEvent,
+    Publication,
+    Unannounced,
+    Update,
+    Withdrawal,
+)
+
+__all__ = ["LinkHost", "Relay"]
+
+_log = logging.getLogger("aoabridge.relay")
+
+
+class LinkHost(Protocol):
+    """Where the bytes of a link go: USB phones and in-memory ones alike."""
+
+    def ready(self, link: LinkId) -> bool:
+        """True if no transfer is under way."""
+
+    def offer(self, link: LinkId, data: bytes) -> bool:
+        """Start one transfer; its result comes as an ``Accepted`` event."""
+
+
+class Relay:
+    """Owns the core and the NetworkTables client; hosts report links, sources publish through it."""
+
+    def __init__(self, core: BridgeCore, nt: NtClient, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.core = core
+        self.nt = nt
+        self.clock_sync = ClockSync(0, 0, valid=False)
+        self.connected_at: float | None = None
+        self.losses: list[float] = []
+        self.on_turn: Callable[[float], None] | None = None
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._hosts: dict[LinkId, LinkHost] = {}
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def wake(self) -> None:
+        """Ask for a turn, from any thread."""
+        try:
+            self._loop.call_soon_threadsafe(self.turn_soon)
+        except RuntimeError:
+            _log.debug("woken after the loop was closed")
+
+    def turn_soon(self) -> None:
+        """Ask for a turn once what is under way on the loop is done."""
+        if not self._scheduled and not self._closed:
+            self._scheduled = True
+            self._loop.call_soon(self._turn)
+
+    def close(self) -> None:
+        """No more turns."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # Links.
+
+    def link_up(self, host: LinkHost, link: LinkId, info: LinkInfo) -> None:
+        """A host has claimed a phone."""
+        self._hosts[link] = host
+        self.core.on_link_up(link, info, self._clock())
+        self.turn_soon()
+
+    def link_event(self, link: LinkId, event: PumpEvent) -> None:
+        """What the pump of a link saw, in order."""
+        self._LINK_EVENTS[type(event)](self, link, event)
+        self.turn_soon()
+
+    def link_down(self, link: LinkId) -> None:
+        """The link is over, for whatever reason."""
+        if self._hosts.pop(link, None) is not None:
+            self.core.on_link_down(link, self._clock())
+            self.turn_soon()
+
+    def link_farewell(self, link: LinkId) -> bytes:
+        """The next transfer of an orderly end, b"" when all is said."""
+        now = self._clock()
+        self.core.close_link(link, now)
+        self.turn_soon()
+        if self.core.links[link].blocked_since is not None:
+            return b""  # the app does not read: there is nobody to tell
+        return self.core.take_bytes(link, now)
+
+    def _on_chunk(self, link: LinkId, event: Chunk) -> None:
+        self.core.on_link_bytes(link, event.data, event.t)
+
+    def _on_idle(self, link: LinkId, event: Idle) -> None:
+        self.core.on_link_idle(link, event.t)
+
+    def _on_resync(self, link: LinkId, event: Resync) -> None:
+        self.core.on_link_resync(link, event.t)
+
+    def _on_accepted(self, link: LinkId, event: Accepted) -> None:
+        self.core.on_bytes_accepted(link, event.count, event.t, error=event.error)
+
+    def _on_ended(self, link: LinkId, event: Ended) -> None:
+        del link, event  # the host ends the link
+
+    _LINK_EVENTS: Final[dict[type[PumpEvent], Callable[..., None]]] = {
+        Chunk: _on_chunk,
+        Idle: _on_idle,
+        Resync: _on_resync,
+        Accepted: _on_accepted,
+        Ended: _on_ended,
+    }
+
+    # NetworkTables.
+
+    def publish(self, items: Sequence[Publication | Withdrawal]) -> None:
+        """Publish values of the bridge itself, to NetworkTables and to the phones."""
+        if items:
+            now = self._clock()
+            self.nt.publish(items)
+            self.core.on_publications(items, now, self._time_us(now))
+            self.turn_soon()
+
+    def _time_us(self, now: float) -> int:
+        server_us = self.nt.server_now_us()
+        return int(now * 1e6) if server_us is None else server_us
+
+    def _feed(self, events: Iterable[NtEvent], now: float) -> None:
+        for kind, run in groupby(events, key=type):
+            if kind is Update:
+                self.core.on_updates(cast("Iterable[Update]", run), now)
+            elif kind is Announced or kind is Unannounced:
+                self.core.on_topics(cast("Iterable[Announced | Unannounced]", run), now)
+            else:
+                for event in run:
+                    self._on_connection(event, now)
+
+    def _on_connection(self, event: NtEvent, now: float) -> None:
+        if isinstance(event, ClockSync):
+            self.clock_sync = event
+        elif isinstance(event, Connected):
+            _log.info("robot connected: %s", event.address)
+            self.connected_at = now
+            self.core.on_connection(event, now)
+        elif isinstance(event, Disconnected):
+            _log.warning("robot connection lost")
+            self.connected_at = None
+            self.losses.append(now)
+            self.core.on_connection(event, now)
+
+    # The turn.
+
+    def _turn(self) -> None:
+        self._scheduled = False
+        if self._closed:
+            return
+        core, nt = self.core, self.nt
+        now = self._clock()
+        self._feed(nt.take_events(), now)
+        core.on_tick(now)
+        again = self._send(now)
+        results = nt.take_put_results()
+        if results:
+            core.on_put_results(results, now, self._time_us(now))
+        for link, host in self._hosts.items():
+            self._pump(link, host, now)
+        for notice in core.take_notices():
+            name = core.links[notice.link].info.name if notice.link in core.links else "phone"
+            _log.info("%s: line refused (%s): %s", name, notice.code, notice.text)
+        if self.on_turn is not None:
+            self.on_turn(now)
+        due = core.next_deadline(now)
+        self._sleep_until(due if again is None else min(due, again), now)
+
+    def _send(self, now: float) -> float | None:
+        """Hand the core's orders and own values to NetworkTables; returns when it wants to be called again."""
+        items = self.core.take_publications()
+        if items:
+            self.nt.publish(items)
+            self.core.on_publications(items, now, self._time_us(now))
+        self.nt.offer_puts(self.core.take_puts())
+        return self.nt.turn(now)
+
+    def _pump(self, link: LinkId, host: LinkHost, now: float) -> None:
+        if host.ready(link):
+            data = self.core.take_bytes(link, now)
+            if data and not host.offer(link, data):
+                self.core.on_bytes_accepted(link, 0, now, error=True)
+
+    def _sleep_until(self, due: float, now: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(max(0.0, due - now), self.turn_soon)
