@@ -64,19 +64,19 @@ class Daemon:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def request(self, name: str, **arguments: object) -> dict[str, Any]:
+    def request(self, name: str, /, **arguments: object) -> dict[str, Any]:
         """The result of a one-shot request."""
         result = self._open(name, arguments).get("result")
         return result if isinstance(result, dict) else {}
 
-    def stream(self, name: str, *, idle_s: float | None = None, **arguments: object) -> Iterator[dict[str, Any]]:
+    def stream(self, name: str, /, *, idle_s: float | None = None, **arguments: object) -> Iterator[dict[str, Any]]:
         """The events of a stream until the daemon ends it; TimeoutError after ``idle_s`` without one."""
         self._open(name, arguments)
         self._socket.settimeout(idle_s)
         while (line := self._line()) is not None:
             yield _parsed(line)
 
-    def link(self, name: str, **arguments: object) -> tuple[socket.socket, bytes]:
+    def link(self, name: str, /, **arguments: object) -> tuple[socket.socket, bytes]:
         """The socket itself, now carrying raw bytes both ways, and bytes of it that were read already."""
         self._open(name, arguments)
         self._socket.settimeout(None)
