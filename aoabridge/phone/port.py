@@ -1,0 +1,492 @@
+"""State machine of one USB port: what to do about the phone in it. Never sleeps; every deadline is data."""
+
+from collections.abc import Callable
+from typing import Final
+
+from aoabridge.errors import UsbError
+from aoabridge.phone.actions import (
+    Action,
+    ClearHalts,
+    Close,
+    Open,
+    PortSettings,
+    PortState,
+    Probe,
+    Reopen,
+    Reset,
+    StepResult,
+)
+from aoabridge.phone.aoa import UsbDevice
+from aoabridge.phone.attempts import Attempts, Next
+from aoabridge.phone.filter import Decision, Verdict
+from aoabridge.phone.ladders import FLAP_STEPS, FLAP_WAITS_S, REOPEN_WAITS_S, SLOW_WAITS_S, Ladder, StartLog
+from aoabridge.phone.watch import Cure, Gone, LinkWatch, LossLog, Presence, Returned
+
+__all__ = [
+    "Action",
+    "ClearHalts",
+    "Close",
+    "Open",
+    "PortMachine",
+    "PortSettings",
+    "PortState",
+    "Probe",
+    "Reopen",
+    "Reset",
+    "StepResult",
+]
+
+SWITCH_BUDGET_S: Final = 10.0  # Android drops its own request after that
+REPLUG_GAP_S: Final = 3.0  # a phone comes back by itself in 1 to 2 s, a hand at the plug is slower
+NATIVE_STAYS_S: Final = 3.0
+SETTLE_S: Final = 0.3  # a device without interfaces may only be one whose interfaces are not there yet
+FRESH_S: Final = 5.0  # claimed later than this after its arrival, a switched phone may have queued old puts
+
+RESET_SETTLES_S: Final = 2.0
+OWN_RESET_S: Final = 10.0
+
+_NEVER: Final = float("-inf")
+_WAITING: Final = frozenset({PortState.COOLDOWN, PortState.NOT_AOA})
+
+
+class PortMachine:
+    """One port. Inputs are ``on_scan``, ``on_result``, ``on_tick`` and the link's signs; they return actions.
+
+    At most one action that needs an answer is under way. ``decide`` is the probe filter.
+    """
+
+    def __init__(self, port: str, decide: Callable[[UsbDevice], Verdict], settings: PortSettings | None = None) -> None:
+        self.port = port
+        self.settings = settings or PortSettings()
+        self.state = PortState.ABSENT
+        self.since = _NEVER
+        self.reason = ""
+        self.verdict: Verdict | None = None
+        self.aoa_version: int | None = None
+        self.fault: UsbError | None = None
+        self.was_live = False
+        self.out_of_memory = False
+        self.losses = LossLog()
+        self.link = LinkWatch()
+        self.starts = StartLog()
+        self.failed_probes = Ladder(SLOW_WAITS_S)
+        self.refusals = Ladder(SLOW_WAITS_S)
+        self.no_switches = Ladder(SLOW_WAITS_S)
+        self.flaps = Ladder(FLAP_WAITS_S, FLAP_STEPS)
+        self._reopens = Ladder(REOPEN_WAITS_S)
+        self._decide = decide
+        self._presence = Presence()
+        self._pending: str | None = None
+        self._target: UsbDevice | None = None
+        self._due: float | None = None
+        self._resume: tuple[PortState, float | None, str] | None = None
+        self._started_at = _NEVER
+        self._replugged = False
+        self._fresh = False
+        self._left_at: float | None = None
+        self._arrived_at = _NEVER
+        self._attempts = Attempts()
+        self._own_reset_at = _NEVER
+        self._next_candidate = False
+
+    # Inputs.
+
+    def on_scan(self, device: UsbDevice | None, now: float) -> list[Action]:
+        """What the scan shows on this port, None = nothing."""
+        return self._edges(self._presence.on_scan(device, now), now) + self._advance(now)
+
+    def on_tick(self, now: float) -> list[Action]:
+        """Time has passed."""
+        return self._advance(now)
+
+    def on_result(self, step: str, result: StepResult, now: float) -> list[Action]:
+        """The answer to an action, or step ``link``: the link ended by itself (UsbError or None)."""
+        if step == "link":
+            return self._on_link_end(result, now) + self._advance(now)
+        self._pending = None
+        if step == "probe":
+            actions = self._on_probed(result, now)
+        elif step in ("open", "reopen"):
+            actions = self._on_opened(step, result, now)
+        else:
+            actions = []
+        return actions + self._advance(now)
+
+    def on_accepted(self, now: float) -> None:
+        """The phone took bytes of the link."""
+        self.link.on_accepted(now)
+
+    def on_received(self) -> None:
+        """The phone sent bytes on the link."""
+        self.link.on_received()
+
+    def on_link_status(self, now: float, *, live: bool, stale: bool = False, valid_line: bool | None = None) -> None:
+        """What the bridge says of the link: ``live`` = valid line received and bytes accepted, ``stale`` = no pongs."""
+        if not self.state.has_link:
+            return
+        if live if valid_line is None else valid_line:
+            self.link.valid_line = True
+            self.starts.on_valid_line()
+        if live or self.state is not PortState.LINKED:
+            self.was_live = True
+            self._enter(PortState.STALE if stale else PortState.LIVE, now)
+
+    def retry(self, now: float) -> list[Action]:
+        """Somebody asks to try again at once: every ladder is cleared, of the caps only the wide one holds."""
+        self._reset_ladders()
+        self.starts.on_retry()
+        self._resume = None
+        if self.state in _WAITING:
+            self._enter(PortState.SEEN, now, due=now)
+        elif self.state in (PortState.BLOCKED, PortState.REOPEN):
+            self._due = now
+        return self._advance(now)
+
+    def reset(self, now: float) -> list[Action]:
+        """Somebody asks for a reset of the device, the only way to make Android announce us again."""
+        return self._reset_device(now) if self.state.has_link and self._pending is None else []
+
+    # Read-only views.
+
+    @property
+    def device(self) -> UsbDevice | None:
+        """What is on the port now."""
+        return self._presence.device
+
+    @property
+    def busy_since(self) -> float | None:
+        """Since when another process holds the device."""
+        return self._attempts.busy_since
+
+    @property
+    def last_device(self) -> UsbDevice | None:
+        """What is on the port, or was there last."""
+        return self._presence.last
+
+    @property
+    def wants_scans(self) -> bool:
+        """True while a phone may come or change at any moment: scan every 0.1 s."""
+        return self.state in (PortState.SWITCHING, PortState.SEEN)
+
+    def occupies(self, now: float) -> bool:
+        """True if a phone is here, or was a moment ago: it counts against ``devices.max``."""
+        if self.state is PortState.ABSENT:
+            expected = self.verdict is not None and self.verdict.decision is not Decision.IGNORE
+            return expected and now - self._presence.empty_since < REPLUG_GAP_S
+        return self.state not in (PortState.IGNORED, PortState.NOT_AOA)
+
+    def is_flapping(self, now: float) -> bool:
+        """True from three disappearances within a minute until a link held for a minute."""
+        return self.losses.is_flapping(now, stable=self.state.has_link and self.link.is_stable(now))
+
+    def deadline(self) -> float | None:
+        """When ``on_tick`` has something to do, None if only an input can change anything."""
+        if self._pending is not None:
+            return None
+        if self.state.has_link:
+            return self.link.deadline(may_reset=self.settings.reset_stuck)
+        return self._due
+
+    # Presence.
+
+    def _edges(self, edges: list[Gone | Returned], now: float) -> list[Action]:
+        actions: list[Action] = []
+        for edge in edges:
+            if isinstance(edge, Gone):
+                actions += self._on_gone(edge.device, now)
+            else:
+                self._on_returned(edge, now)
+        return actions
+
+    def _on_gone(self, device: UsbDevice, now: float) -> list[Action]:
+        if self.state is PortState.SWITCHING:
+            self._due = self._started_at + SWITCH_BUDGET_S
+            self._replugged = False
+        if self.state is PortState.SWITCHING or self._pending == "probe":
+            return []  # our own START may be the cause
+        own = now - self._own_reset_at < OWN_RESET_S
+        if self.state is not PortState.IGNORED and not own:
+            self.losses.on_loss(now)
+            self._left_at = now if device.is_accessory else None
+        if self.state in _WAITING:
+            self._resume = (self.state, self._due, self.reason)
+        actions = self._close(now) if self.state.has_link else []
+        self._enter(PortState.ABSENT, now)
+        return actions
+
+    def _on_returned(self, edge: Returned, now: float) -> None:
+        device = edge.device
+        self.link.on_arrival()
+        self._arrived_at = now
+        self._next_candidate = False
+        self._attempts.reset()
+        if self._pending == "probe":
+            return
+        if self.state is PortState.SWITCHING:
+            self._on_switching_return(edge, now)
+            return
+        if edge.gap_s >= REPLUG_GAP_S or edge.other:
+            self._on_replug()
+        self._judge(device, now)
+
+    def _on_switching_return(self, edge: Returned, now: float) -> None:
+        if edge.device.is_accessory:
+            self._on_switched(now)
+        elif edge.gap_s >= REPLUG_GAP_S:
+            self._replugged = True
+            self._due = now + NATIVE_STAYS_S
+
+    def _on_switched(self, now: float) -> None:
+        self.no_switches.reset()
+        self._left_at = None
+        self._enter(PortState.OPENING, now, due=now)
+
+    def _on_replug(self) -> None:
+        self._reset_ladders()
+        self.starts.on_replug()
+        self._reopens.reset()
+        self._resume = self._left_at = None
+        self._fresh = self.was_live = self.out_of_memory = False
+        self.aoa_version = None
+
+    def _reset_ladders(self) -> None:
+        for ladder in (self.failed_probes, self.refusals, self.no_switches, self.flaps):
+            ladder.reset()
+
+    def _judge(self, device: UsbDevice, now: float) -> None:
+        """Decides what a device is that has come, or that was only ignored so far."""
+        self.verdict = self._decide(device)
+        if self.verdict.decision is Decision.IGNORE:
+            self._enter(PortState.IGNORED, now, reason=self.verdict.reason)
+        elif self.verdict.decision is Decision.ADOPT:
+            self._on_switched(now)
+        elif self._left_at is not None:
+            wait_s, left_at, self._left_at = self.flaps.climb(), self._left_at, None
+            due = None if wait_s is None else left_at + wait_s
+            self._enter(PortState.COOLDOWN, now, due=due, reason="left accessory mode by itself")
+        elif self._resume is not None:
+            state, due, reason = self._resume
+            self._resume = None
+            self._enter(state, now, due=due, reason=reason)
+        else:
+            self._enter(PortState.SEEN, now, due=now if device.interfaces else now + SETTLE_S)
+
+    # Results.
+
+    def _on_probed(self, result: StepResult, now: float) -> list[Action]:
+        if isinstance(result, int) and result > 0:
+            self._on_start(result, now)
+        elif self.device is None:
+            self._enter(PortState.ABSENT, now)
+        elif self.device.is_accessory:
+            self._on_switched(now)
+        elif isinstance(result, UsbError) and not _refuses(result):
+            self._on_probe_failed(result, now)
+        else:
+            self._on_refused(now)
+        return []
+
+    def _on_start(self, version: int, now: float) -> None:
+        self.aoa_version = version
+        self.starts.on_start(now)
+        self.failed_probes.reset()
+        self.refusals.reset()
+        self._attempts.reset()
+        self._fresh = True
+        self._replugged = False
+        self._started_at = now
+        self._left_at = None
+        self._enter(PortState.SWITCHING, now, due=now + SWITCH_BUDGET_S)
+        if self.device is not None and self.device.is_accessory:
+            self._on_switched(now)
+
+    def _on_refused(self, now: float) -> None:
+        self._attempts.reset()
+        retry = self.verdict is not None and self.verdict.retry
+        wait_s = self.refusals.climb() if retry else None
+        reason = "refuses the accessory request" if retry else "not accessory-capable"
+        self._enter(PortState.NOT_AOA, now, due=None if wait_s is None else now + wait_s, reason=reason)
+
+    def _on_probe_failed(self, error: UsbError, now: float) -> None:
+        if self._retries(PortState.PROBING, error, now):
+            return
+        wait_s = self.failed_probes.climb()
+        self._enter(PortState.COOLDOWN, now, due=now + (wait_s or 0.0), reason=f"probe failed: {error.kind}")
+
+    def _retries(self, state: PortState, error: UsbError, now: float) -> bool:
+        """Goes on after a failed attempt unless there is nothing left to try."""
+        self.fault = error
+        outcome = self._attempts.after(error, now, handshake=state is PortState.PROBING)
+        if outcome.next is Next.RETRY:
+            reason = "held by another process" if error.kind == "BUSY" else f"{error.step} failed: {error.kind}"
+            self._enter(state, now, due=now + outcome.wait_s, reason=reason)
+        elif outcome.next is Next.BLOCKED:
+            self._enter(PortState.BLOCKED, now, due=now + outcome.wait_s, reason=f"cannot open: {error.kind}")
+        elif outcome.next is Next.GONE and self._target is not None:
+            self._due = now
+            self._edges(self._presence.on_lost(self._target.address, now), now)
+        return outcome.next is not Next.GIVE_UP
+
+    def _on_opened(self, step: str, result: StepResult, now: float) -> list[Action]:
+        opened = isinstance(result, int) and result > 0
+        expected = self.state.has_link if step == "reopen" else self.state in (PortState.OPENING, PortState.BLOCKED)
+        if not expected:
+            return self._close(now) if opened else []
+        if isinstance(result, int) and opened:
+            self._on_linked(step, result, now)
+        elif isinstance(result, UsbError):
+            self._on_open_failed(result, now)
+        else:
+            self._reopen_later(now, "no accessory interface")
+        return []
+
+    def _on_linked(self, step: str, candidates: int, now: float) -> None:
+        self._attempts.reset()
+        self.fault = None
+        if step == "reopen":
+            return
+        self.link.on_open(candidates, now, next_candidate=self._next_candidate)
+        self._next_candidate = False
+        self._enter(PortState.LINKED, now)
+
+    def _on_open_failed(self, error: UsbError, now: float) -> None:
+        if not self._retries(PortState.OPENING, error, now):
+            self.out_of_memory = self.out_of_memory or error.kind == "NO_MEM"
+            self._reopen_later(now, f"open failed: {error.kind}")
+
+    def _on_link_end(self, result: StepResult, now: float) -> list[Action]:
+        if not self.state.has_link:
+            return []
+        device = self._presence.device
+        error = result if isinstance(result, UsbError) else None
+        if error is not None and error.kind == "NO_DEVICE" and device is not None:
+            return self._edges(self._presence.on_lost(device.address, now), now)
+        self.fault = error
+        self.out_of_memory = error is not None and error.kind == "NO_MEM"
+        actions = self._close(now)
+        self._reopen_later(now, f"link failed: {error.kind}" if error else "link ended")
+        return actions
+
+    # Ends of a link.
+
+    def _close(self, now: float) -> list[Action]:
+        if self.state.has_link:
+            self._note_link(now)
+        if self._pending is not None:
+            return []  # whatever is under way answers first; the answer finds no state that wants it
+        self._pending = "close"
+        return [Close()]
+
+    def _note_link(self, now: float) -> None:
+        """A link is over: a good one clears the slate."""
+        if self.link.is_stable(now):
+            self._reopens.reset()
+            if self.link.valid_line:
+                self.flaps.reset()
+        self._fresh = False
+
+    def _reopen_later(self, now: float, reason: str) -> None:
+        self._enter(PortState.REOPEN, now, due=now + (self._reopens.climb() or 0.0), reason=reason)
+
+    def _reset_device(self, now: float) -> list[Action]:
+        self._note_link(now)
+        self.link.on_reset(now)
+        self._own_reset_at = now
+        self._pending = "reset"
+        self._enter(PortState.REOPEN, now, due=now + RESET_SETTLES_S, reason="reset")
+        return [Reset()]
+
+    # Time.
+
+    def _advance(self, now: float) -> list[Action]:
+        """Does what is due; a transition may make the next one due at once."""
+        if self.state is PortState.IGNORED and self.device is not None:
+            self._judge(self.device, now)
+        actions: list[Action] = []
+        while self._pending is None:
+            before = self.state, self._due
+            actions += self._do_due(now)
+            if (self.state, self._due) == before:
+                break
+        return actions
+
+    def _do_due(self, now: float) -> list[Action]:
+        if self.state.has_link:
+            return self._cure(now)
+        if self._due is None or now < self._due or (self.device is None and self.state is not PortState.SWITCHING):
+            return []
+        if self.state is PortState.SWITCHING:
+            return self._on_budget_end(now)
+        if self.device is not None and self.device.is_accessory:
+            return self._open(self.device, now)
+        return self._probe(now)
+
+    def _cure(self, now: float) -> list[Action]:
+        cure = self.link.take_cure(now, may_reset=self.settings.reset_stuck)
+        device = self.device
+        if cure is None or device is None:
+            return []
+        if cure is Cure.CLEAR_HALTS:
+            return [ClearHalts()]
+        if cure is Cure.RESET:
+            return self._reset_device(now)
+        if cure is Cure.NEXT_CANDIDATE:
+            actions = self._close(now)
+            self._next_candidate = True
+            self._enter(PortState.OPENING, now, due=now)
+            return actions
+        self._pending = "reopen"
+        self._target = device
+        return [Reopen(device, self.link.turn)]
+
+    def _on_budget_end(self, now: float) -> list[Action]:
+        """No accessory in time: the phone was replugged and stayed as it is, did not switch, or is gone."""
+        if self._replugged:
+            self._on_replug()
+            self._enter(PortState.SEEN, now, due=now)
+            return []
+        due = self._started_at + (self.no_switches.climb() or 0.0)
+        if self.device is None:
+            self._resume = (PortState.COOLDOWN, due, "did not switch")
+            self._enter(PortState.ABSENT, now)
+        else:
+            self._enter(PortState.COOLDOWN, now, due=due, reason="did not switch")
+        return []
+
+    def _open(self, device: UsbDevice, now: float) -> list[Action]:
+        if self.state is not PortState.BLOCKED:
+            self._enter(PortState.OPENING, now, due=self._due, reason=self.reason)
+        self._pending = "open"
+        self._target = device
+        adopted = not self._fresh or self._next_candidate or now - self._arrived_at > FRESH_S
+        return [Open(device, self.link.turn, adopted)]
+
+    def _probe(self, now: float) -> list[Action]:
+        device = self.device
+        if device is None:
+            return []
+        self.verdict = self._decide(device)
+        if self.verdict.decision is not Decision.PROBE:
+            self._judge(device, now)
+            return []
+        allowed_at = self.starts.allowed_at(now)
+        if allowed_at > now:
+            self._enter(PortState.COOLDOWN, now, due=allowed_at, reason="asked to switch too often")
+            return []
+        if self.state is not PortState.BLOCKED:
+            self._enter(PortState.PROBING, now, due=self._due, reason=self.reason)
+        self._pending = "probe"
+        self._target = device
+        return [Probe(device)]
+
+    def _enter(self, state: PortState, now: float, *, due: float | None = None, reason: str = "") -> None:
+        self._due = due
+        self.reason = reason
+        if state is not self.state:
+            self.state = state
+            self.since = now
+
+
+def _refuses(error: UsbError) -> bool:
+    """True if the very first request was answered with a clear no."""
+    return error.step == "get_protocol" and error.kind in ("PIPE", "OVERFLOW")
