@@ -1,0 +1,435 @@
+"""The phones on USB: scans, port machines, attach threads and pumps on the event loop; links go to a sink."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from aoabridge.adapters import hotplug
+from aoabridge.adapters.usb import UsbHost, UsbPipe
+from aoabridge.adapters.usb_pump import Accepted, Chunk, Ended, LinkPump, PumpEvent
+from aoabridge.daemon.attach import AttachThreads
+from aoabridge.daemon.phone_log import PhoneLog
+from aoabridge.errors import UsbError
+from aoabridge.phone.actions import Action, ClearHalts, Close, Open, Probe, Reopen, Reset, StepResult
+from aoabridge.phone.aoa import OUT_TIMEOUT_MS, Identity, UsbDevice, handshake
+from aoabridge.phone.ports import DeviceName, DeviceRules, PortTable, PortView, UsbIssue
+from aoabridge.values import LinkId
+
+__all__ = ["LinkSink", "LinkStart", "PhoneHost", "Watcher"]
+
+_log = logging.getLogger(__name__)
+
+EVENT_DELAY_S: Final = 0.05  # one plug is a burst of events
+FAREWELL_S: Final = 0.5
+JOIN_S: Final = OUT_TIMEOUT_MS / 1000 + 0.25
+STOP_S: Final = 1.3
+
+
+class LinkStart(msgspec.Struct, frozen=True):
+    """What a new link is; ``adopted`` = bytes from before it may arrive; ``entry`` = its ``[[device]]``."""
+
+    name: str
+    port: str
+    serial: str
+    model: str
+    packet_size: int
+    adopted: bool
+    entry: DeviceName | None
+
+
+class LinkSink(Protocol):
+    """Takes the links; called on the event loop only, never concurrently."""
+
+    def link_up(self, link: LinkId, start: LinkStart) -> None:
+        """A link begins: bytes may be offered from now on."""
+
+    def link_events(self, link: LinkId, events: Sequence[PumpEvent]) -> None:
+        """What happened on a link, in order."""
+
+    def link_farewell(self, link: LinkId) -> bytes:
+        """The next transfer of an orderly end (rest of a line, then the disconnect line); b"" = no more."""
+
+    def link_down(self, link: LinkId, reason: str) -> None:
+        """The link is over; nothing of it follows."""
+
+
+class Watcher(Protocol):
+    """A source of hot-plug events."""
+
+    def fileno(self) -> int:
+        """The descriptor to wait on."""
+
+    def drain(self, on_event: Callable[[], None]) -> None:
+        """Empties the queue, calls ``on_event`` if there was anything."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+
+class _Link:
+    """One open link: its pipe, its pump, and the port it hangs on."""
+
+    def __init__(self, link: LinkId, port_id: int, pipe: UsbPipe, pump: LinkPump) -> None:
+        self.link = link
+        self.port_id = port_id
+        self.pipe = pipe
+        self.pump = pump
+        self.moved = asyncio.Event()
+
+
+class PhoneHost:
+    """Finds phones and keeps a link to each. Every method is for the event loop; nothing blocks it.
+
+    ``fatal`` is called with a reason if a thread hangs inside libusb: the process must end by ``os._exit``.
+    """
+
+    def __init__(
+        self,
+        sink: LinkSink,
+        rules: DeviceRules,
+        identity: Identity,
+        *,
+        machine_id: str = "",
+        usb: UsbHost | None = None,
+        scan: Callable[[], tuple[UsbDevice, ...]] = hotplug.scan,
+        open_watcher: Callable[[], Watcher | None] = hotplug.Monitor.open,
+        clock: Callable[[], float] = time.monotonic,
+        on_change: Callable[[], None] = lambda: None,
+        fatal: Callable[[str], None] = lambda _reason: None,
+    ) -> None:
+        self._sink = sink
+        self._identity = identity
+        self._machine_id = machine_id
+        self.usb = usb or UsbHost()
+        self._scan = scan
+        self._open_watcher = open_watcher
+        self._clock = clock
+        self._on_change = on_change
+        self._fatal = fatal
+        self._table = PortTable(rules)
+        self._phone_log = PhoneLog()
+        self._links: dict[LinkId, _Link] = {}
+        self._by_port: dict[int, _Link] = {}
+        self._orphans: dict[int, UsbPipe] = {}
+        self._next_link = 1
+        self._last_scan = float("-inf")
+        self._scan_asked: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopping = False
+
+    # Life.
+
+    def start(self) -> None:
+        """Listens for events, then scans: nothing that is plugged in between gets lost."""
+        self._loop = asyncio.get_running_loop()
+        self._attach = AttachThreads(self._loop)
+        self._watcher = self._open_watcher()
+        if self._watcher is not None:
+            self._loop.add_reader(self._watcher.fileno(), self._watcher.drain, self.request_scan)
+        self._turn()
+
+    async def stop(self) -> list[str]:
+        """Ends every link in order, all in parallel, within 1.3 s; the names of threads that hang."""
+        started = self._loop.time()
+        self._stopping = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watcher is not None:
+            self._loop.remove_reader(self._watcher.fileno())
+            self._watcher.close()
+        self._attach.drop_waiting()
+        links = list(self._links.values())
+        await asyncio.gather(*(self._say_farewell(link) for link in links))
+        for link in list(self._links.values()):
+            self._end_link(link, "the bridge stops")
+            self._close_pipe(link.port_id, link.pipe, link.pump)
+        return await self._attach.wait_idle(max(0.1, STOP_S - (self._loop.time() - started)))
+
+    def set_rules(self, rules: DeviceRules, identity: Identity) -> None:
+        """A new configuration: holds for the next connection of each phone."""
+        self._identity = identity
+        self._table.set_rules(rules)
+        self.request_scan()
+
+    def request_scan(self) -> None:
+        """Something changed on the bus: scan soon."""
+        if self._scan_asked is None and not self._stopping:
+            self._scan_asked = self._clock() + EVENT_DELAY_S
+            self._schedule()
+
+    # The links, as the relay uses them.
+
+    def ready(self, link: LinkId) -> bool:
+        """True if ``offer`` would be taken."""
+        entry = self._links.get(link)
+        return entry is not None and not self._stopping and entry.pump.idle
+
+    def offer(self, link: LinkId, data: bytes) -> bool:
+        """Hands one transfer to the link's writer; answered by one Accepted."""
+        return self.ready(link) and self._links[link].pump.offer(data)
+
+    def on_link_status(self, link: LinkId, *, live: bool, stale: bool = False, valid_line: bool | None = None) -> None:
+        """What the bridge core says of a link."""
+        entry = self._links.get(link)
+        if entry is not None:
+            machine = self._table.machine(entry.port_id)
+            machine.on_link_status(self._clock(), live=live, stale=stale, valid_line=valid_line)
+            self._after_change()
+
+    # Shown.
+
+    def views(self) -> list[PortView]:
+        """Every port with a device or a phone."""
+        return self._table.views()
+
+    def link_of(self, port_id: int) -> LinkId | None:
+        """The open link of a port."""
+        entry = self._by_port.get(port_id)
+        return entry.link if entry else None
+
+    def issues(self) -> list[UsbIssue]:
+        """The open USB issues."""
+        return self._table.issues(self._clock())
+
+    def counters(self, link: LinkId) -> dict[str, int]:
+        """Counters of a link's threads."""
+        entry = self._links.get(link)
+        return dict(entry.pump.counters) if entry else {}
+
+    def seen_at(self) -> float:
+        """When the slowest thread of any open link last showed life; now without links."""
+        return min((entry.pump.seen_at() for entry in self._links.values()), default=self._clock())
+
+    def retry(self, name: str) -> None:
+        """Tries the phone of this name or port again at once."""
+        self._perform(self._table.retry(name, self._clock()))
+
+    def reset(self, name: str) -> None:
+        """Resets the phone of this name or port if it is linked."""
+        self._perform(self._table.reset(name, self._clock()))
+
+    # Time and scans.
+
+    def _turn(self) -> None:
+        """Scans if that is due, lets the machines do what is due, and sets the next alarm."""
+        if self._stopping:
+            return
+        now = self._clock()
+        if now >= self._next_scan():
+            self._last_scan, self._scan_asked = now, None
+            actions = self._table.on_scan(self._scan(), now)
+        else:
+            actions = self._table.on_tick(now)
+        self._perform(actions)
+
+    def _next_scan(self) -> float:
+        regular = self._last_scan + self._table.scan_interval_s
+        return regular if self._scan_asked is None else min(regular, self._scan_asked)
+
+    def _schedule(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._stopping:
+            return
+        deadline = self._table.next_deadline()
+        at = self._next_scan() if deadline is None else min(deadline, self._next_scan())
+        self._timer = self._loop.call_later(max(0.0, at - self._clock()), self._turn)
+
+    def _after_change(self) -> None:
+        if self._phone_log.report(self._table.views(), self._table.machine, self._clock()):
+            self._on_change()
+        self._schedule()
+
+    # Actions of the port machines.
+
+    def _perform(self, actions: Iterable[tuple[int, Action]]) -> None:
+        for port_id, action in actions:
+            self._perform_one(port_id, action)
+        self._after_change()
+
+    def _perform_one(self, port_id: int, action: Action) -> None:
+        link = self._by_port.get(port_id)
+        if isinstance(action, Probe):
+            requests = handshake(self._identity.strings(self._machine_id))
+            self._try(port_id, "probe", lambda: self.usb.probe(action.device, requests))
+        elif isinstance(action, Open):
+            self._attempt_open(port_id, action)
+        elif isinstance(action, Reopen) and link is not None:
+            self._attempt_reopen(link, action)
+        elif isinstance(action, Close):
+            self._close(port_id, link)
+        elif isinstance(action, Reset) and link is not None:
+            self._reset(link)
+        elif isinstance(action, ClearHalts) and link is not None:
+            link.pump.clear_halts()
+
+    def _port(self, port_id: int) -> str:
+        return self._table.machine(port_id).port
+
+    def _try(self, port_id: int, step: str, call: Callable[[], StepResult]) -> None:
+        self._attach.attempt(self._port(port_id), call, lambda result: self._result(port_id, step, result))
+
+    def _result(self, port_id: int, step: str, result: StepResult) -> None:
+        if not self._stopping:
+            self._perform(self._table.on_result(port_id, step, result, self._clock()))
+
+    def _attempt_open(self, port_id: int, action: Open) -> None:
+        def done(result: UsbPipe | UsbError | None) -> None:
+            self._on_opened(port_id, result, adopted=action.adopted)
+
+        self._attach.attempt(self._port(port_id), lambda: self.usb.open(action.device, action.turn), done)
+
+    def _on_opened(self, port_id: int, result: UsbPipe | UsbError | None, *, adopted: bool) -> None:
+        if not isinstance(result, UsbPipe):
+            self._result(port_id, "open", result if isinstance(result, UsbError) else 0)
+            return
+        if self._stopping:
+            self._close_pipe(port_id, result, None)
+            return
+        self._orphans[port_id] = result
+        actions = self._table.on_result(port_id, "open", result.candidates, self._clock())
+        if self._table.machine(port_id).state.has_link:
+            self._begin_link(port_id, self._orphans.pop(port_id), adopted=adopted)
+        self._perform(actions)
+
+    def _begin_link(self, port_id: int, pipe: UsbPipe, *, adopted: bool) -> None:
+        link, self._next_link = self._next_link, self._next_link + 1
+        machine = self._table.machine(port_id)
+        device = machine.device
+        name = self._table.phone_name(port_id)
+        start = LinkStart(
+            name=name,
+            port=machine.port,
+            serial=device.serial if device else "",
+            model=device.model if device else "",
+            packet_size=pipe.packet_size,
+            adopted=adopted,
+            entry=self._table.entry(port_id),
+        )
+        entry = _Link(link, port_id, pipe, self._pump(link, pipe, name))
+        self._links[link] = self._by_port[port_id] = entry
+        self._phone_log.linked(name, device)
+        self._sink.link_up(link, start)
+        entry.pump.start()
+
+    def _pump(self, link: LinkId, pipe: UsbPipe, name: str) -> LinkPump:
+        def wake() -> None:
+            try:
+                self._loop.call_soon_threadsafe(self._drain, link)
+            except RuntimeError:
+                _log.debug("event of %s after the loop was closed", name)
+
+        return LinkPump(pipe, name, wake, self._clock)
+
+    def _drain(self, link: LinkId) -> None:
+        """Hands the events of a link's threads on."""
+        entry = self._links.get(link)
+        if entry is None:
+            return
+        events = entry.pump.take_events()
+        machine = self._table.machine(entry.port_id)
+        ended: Ended | None = None
+        for event in events:
+            if isinstance(event, Chunk):
+                machine.on_received()
+            elif isinstance(event, Accepted) and event.count:
+                machine.on_accepted(event.t)
+            elif isinstance(event, Ended):
+                ended = event
+        entry.moved.set()
+        self._sink.link_events(link, events)
+        if ended is not None:
+            self._on_ended(entry, ended.error)
+
+    def _on_ended(self, entry: _Link, error: UsbError) -> None:
+        self._phone_log.ended(entry.pump.name, error)
+        if self._stopping:
+            self._end_link(entry, error.kind)
+            self._close_pipe(entry.port_id, entry.pipe, entry.pump)
+        else:
+            self._result(entry.port_id, "link", error)
+
+    def _end_link(self, entry: _Link, reason: str) -> None:
+        """Tells the sink, once; what the threads still bring is dropped."""
+        if self._links.pop(entry.link, None) is None:
+            return
+        self._by_port.pop(entry.port_id, None)
+        entry.moved.set()
+        self._sink.link_down(entry.link, reason)
+
+    def _close(self, port_id: int, link: _Link | None) -> None:
+        if link is not None:
+            self._end_link(link, self._table.machine(port_id).reason or "unplugged")
+            self._close_pipe(port_id, link.pipe, link.pump)
+        else:
+            self._close_pipe(port_id, self._orphans.pop(port_id), None)
+
+    def _close_pipe(self, port_id: int, pipe: UsbPipe, pump: LinkPump | None) -> None:
+        def call() -> None:
+            if self._joined(pump):
+                pipe.close()
+
+        self._attach.at_once(self._port(port_id), call, lambda _result: self._result(port_id, "close", None))
+
+    def _joined(self, pump: LinkPump | None) -> bool:
+        """Ends the threads of a pump, in an attach thread; False = one hangs, and its handle must stay open."""
+        if pump is None or pump.stop(JOIN_S):
+            return True
+        _log.error("a USB thread of %s does not end: the process has to", pump.name)
+        self._loop.call_soon_threadsafe(self._fatal, f"USB thread of {pump.name} hangs")
+        return False
+
+    def _reset(self, link: _Link) -> None:
+        def call() -> None:
+            if self._joined(link.pump):
+                try:
+                    link.pipe.reset()
+                finally:
+                    link.pipe.close()
+
+        self._end_link(link, "reset")
+        port_id = link.port_id
+        self._attach.at_once(self._port(port_id), call, lambda result: self._result(port_id, "reset", result))
+
+    def _attempt_reopen(self, link: _Link, action: Reopen) -> None:
+        def call() -> UsbPipe | None:
+            if not self._joined(link.pump):
+                return None
+            link.pipe.close()
+            return self.usb.open(action.device, action.turn)
+
+        self._attach.at_once(self._port(link.port_id), call, lambda result: self._on_reopened(link, result))
+
+    def _on_reopened(self, link: _Link, result: UsbPipe | UsbError | None) -> None:
+        self._drain(link.link)
+        port_id = link.port_id
+        if isinstance(result, UsbPipe) and self._stopping:
+            self._close_pipe(port_id, result, None)
+        elif isinstance(result, UsbPipe):
+            link.pipe, link.pump = result, self._pump(link.link, result, link.pump.name)
+            actions = self._table.on_result(port_id, "reopen", result.candidates, self._clock())
+            link.pump.start()
+            self._perform(actions)
+        else:
+            self._end_link(link, "reopening failed")
+            self._result(port_id, "reopen", result if isinstance(result, UsbError) else 0)
+
+    # The orderly end.
+
+    async def _say_farewell(self, entry: _Link) -> None:
+        """Lets the sink send its last lines as long as the phone takes them."""
+        deadline = self._loop.time() + FAREWELL_S
+        while entry.link in self._links and self._loop.time() < deadline:
+            entry.moved.clear()
+            if entry.pump.idle:
+                data = self._sink.link_farewell(entry.link)
+                if not data or not entry.pump.offer(data):
+                    return
+            try:
+                await asyncio.wait_for(entry.moved.wait(), max(0.0, deadline - self._loop.time()))
+            except TimeoutError:
+                return
