@@ -92,6 +92,8 @@ class BridgeCore:
         self.registry = SchemaRegistry()
         self.owners = Ownership()
         self.counters: Counter[str] = Counter()
+        self.put_errors: Counter[str] = Counter()
+        self._ended: Counter[str] = Counter()  # counters of links that are over
         self.settled = False
         self.address = ""
         rules = PutRules(self.topics, self.registry, self.owners)
@@ -222,6 +224,7 @@ class BridgeCore:
         """The link is gone: nothing that its phone said may outlive it."""
         link = self.links[ident]
         self.fanout.detach_all(link)
+        self._ended.update(link.counters)
         del self.links[ident]
         self._list_due.pop(ident, None)
         self._noticed.pop(ident, None)
@@ -278,7 +281,7 @@ class BridgeCore:
                 self.fanout.schemas_changed(changed, now)
         except LinkError as error:
             error.topic, error.ident = message.key, message.ident
-            self._count_refusal(link, error.code)
+            self._count_refusal(link, error)
             raise
 
     def _check_put(self, link: Link, message: PutMessage, line: InboundLine, now: float) -> None:
@@ -341,12 +344,13 @@ class BridgeCore:
     def _refuse_put(self, link: Link | None, error: LinkError, now: float) -> None:
         """A put that was ordered came back refused."""
         if link is not None:
-            self._count_refusal(link, error.code)
+            self._count_refusal(link, error)
             self._refuse(link, error, now, b"")
 
-    def _count_refusal(self, link: Link, code: str) -> None:
+    def _count_refusal(self, link: Link, error: LinkError) -> None:
+        self.put_errors[error.code] += 1
         link.counters["refused_puts"] += 1
-        link.refused_code = code
+        link.refused_code, link.refused_topic = error.code, error.topic or ""
 
     # Time.
 
@@ -432,6 +436,13 @@ class BridgeCore:
         """Refused lines to log, at most one per second and phone."""
         notices, self._notices = self._notices, []
         return notices
+
+    def totals(self) -> Counter[str]:
+        """Counters of all links since start, ended ones included."""
+        totals = self._ended.copy()
+        for link in self.links.values():
+            totals.update(link.counters)
+        return totals
 
     def _server_state(self) -> str:
         return "connected" if self.settled else "disconnected"

@@ -54,10 +54,10 @@ class Link:
         self.configure(access, settings)
         self.decoder = LineDecoder(settings.max_line_bytes, early=info.adopted)
         self.packer = LinePacker(info.packet_size)
-        self.outbox = Outbox(budget, settings.sample_lane)
+        self.counters: Counter[str] = Counter()
+        self.outbox = Outbox(budget, settings.sample_lane, self.counters)
         self.subscriptions = Subscriptions(settings.max_subscriptions)
         self.slots: dict[str, Slot] = {}
-        self.counters: Counter[str] = Counter()
         self.pings: PingSession | None = None
         self.app: str | None = None
         self.app_version: str | None = None
@@ -70,6 +70,7 @@ class Link:
         self.subscribed = False
         self.must_lower = True
         self.refused_code = ""
+        self.refused_topic = ""
         self.backlog = info.adopted
         self.quiet = info.adopted
         self.closing = False

@@ -5,7 +5,7 @@ topics subscribed with ``"all"`` keep their samples, in a bounded lane each.
 """
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from enum import IntEnum
 
 import msgspec
@@ -65,9 +65,9 @@ class Slot:
 
 
 class Outbox:
-    """Lines and marks that wait for one phone. Times are monotonic seconds."""
+    """Lines and marks that wait for one phone; counts into ``counters``. Times are monotonic seconds."""
 
-    def __init__(self, budget: MemoryBudget, lane_limit: int) -> None:
+    def __init__(self, budget: MemoryBudget, lane_limit: int, counters: Counter[str]) -> None:
         self._budget = budget
         self._lane_limit = lane_limit
         self._control: deque[tuple[ControlKind, bytes]] = deque()
@@ -75,16 +75,14 @@ class Outbox:
         self._deferred: list[tuple[float, int, Slot]] = []
         self._serial = 0
         self._faults: list[LinkError] = []
-        self.coalesced = 0
-        self.dropped_samples = 0
-        self.dropped_control = 0
+        self._counters = counters
 
     def put_control(self, line: bytes, kind: ControlKind = ControlKind.ANSWER) -> None:
         """Queue a control line; a topic list replaces an older one, a full queue gives up errors first."""
         if kind is ControlKind.TOPICS or len(self._control) >= MAX_CONTROL:
             self._drop_control(ControlKind.TOPICS, count=kind is not ControlKind.TOPICS)
         if len(self._control) >= MAX_CONTROL and not self._drop_control(ControlKind.ERROR):
-            self.dropped_control += 1
+            self._counters["dropped_control"] += 1
             return
         self._control.append((kind, line))
 
@@ -92,7 +90,7 @@ class Outbox:
         for index, (queued, _) in enumerate(self._control):
             if queued is kind:
                 del self._control[index]
-                self.dropped_control += count
+                self._counters["dropped_control"] += count
                 return True
         return False
 
@@ -102,7 +100,7 @@ class Outbox:
             self._offer_sample(slot, slot.lane)
         if slot.place:
             if slot.lane is None:
-                self.coalesced += 1
+                self._counters["coalesced"] += 1
         elif slot.next_at > now:
             self._defer(slot)
         else:
@@ -118,7 +116,7 @@ class Outbox:
         while len(lane) > self._lane_limit or (len(lane) > 1 and not self._budget.fits(0)):
             self._budget.used -= lane.popleft().held
             slot.dropped += 1
-            self.dropped_samples += 1
+            self._counters["dropped"] += 1
 
     def refresh(self, slot: Slot) -> None:
         """Send the current value at once, whatever the slot's period says, even if it was sent before."""

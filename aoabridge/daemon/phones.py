@@ -1,6 +1,7 @@
 """The phones on USB: scans, port machines, attach threads and pumps on the event loop; links go to a sink."""
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -84,7 +85,7 @@ class _Link:
 class PhoneHost:
     """Finds phones and keeps a link to each. Every method is for the event loop; nothing blocks it.
 
-    ``fatal`` is called with a reason if a thread hangs inside libusb: the process must end by ``os._exit``.
+    ``new_link`` gives the ids of links, which are never reused. ``fatal`` is called with a reason if a thread hangs inside libusb: the process must end by ``os._exit``.
     """
 
     def __init__(
@@ -95,11 +96,13 @@ class PhoneHost:
         *,
         machine_id: str = "",
         usb: UsbHost | None = None,
+        new_link: Callable[[], LinkId] | None = None,
         scan: Callable[[], tuple[UsbDevice, ...]] = hotplug.scan,
         open_watcher: Callable[[], Watcher | None] = hotplug.Monitor.open,
         clock: Callable[[], float] = time.monotonic,
         on_change: Callable[[], None] = lambda: None,
         fatal: Callable[[str], None] = lambda _reason: None,
+        new_link: Callable[[], LinkId] | None = None,
     ) -> None:
         self._sink = sink
         self._identity = identity
@@ -115,7 +118,7 @@ class PhoneHost:
         self._links: dict[LinkId, _Link] = {}
         self._by_port: dict[int, _Link] = {}
         self._orphans: dict[int, UsbPipe] = {}
-        self._next_link = 1
+        self._new_link = new_link or itertools.count(1).__next__
         self._last_scan = float("-inf")
         self._scan_asked: float | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -297,7 +300,7 @@ class PhoneHost:
         self._perform(actions)
 
     def _begin_link(self, port_id: int, pipe: UsbPipe, *, adopted: bool) -> None:
-        link, self._next_link = self._next_link, self._next_link + 1
+        link = self._new_link()
         machine = self._table.machine(port_id)
         device = machine.device
         name = self._table.phone_name(port_id)
@@ -406,6 +409,8 @@ class PhoneHost:
 
     def _on_reopened(self, link: _Link, result: UsbPipe | UsbError | None) -> None:
         self._drain(link.link)
+        if link.pump.in_flight:
+            self._sink.link_events(link.link, [Accepted(0, error=False, t=self._clock())])  # never begun
         port_id = link.port_id
         if isinstance(result, UsbPipe) and self._stopping:
             self._close_pipe(port_id, result, None)
@@ -425,7 +430,9 @@ class PhoneHost:
         deadline = self._loop.time() + FAREWELL_S
         while entry.link in self._links and self._loop.time() < deadline:
             entry.moved.clear()
+            self._drain(entry.link)  # the sink must know the fate of the last transfer before it gives the next
             if entry.pump.idle:
+                self._drain(entry.link)  # the core must know the fate of the last transfer before it gives the next
                 data = self._sink.link_farewell(entry.link)
                 if not data or not entry.pump.offer(data):
                     return

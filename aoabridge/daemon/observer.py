@@ -1,0 +1,255 @@
+"""Looks at every part of the bridge twice a second: rates, conditions of the issue table, and the one snapshot."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from aoabridge import __version__
+from aoabridge.adapters.nt_targets import has_address
+from aoabridge.bridge.link import Link
+from aoabridge.config import Config
+from aoabridge.daemon.match_info import match_info
+from aoabridge.daemon.rates import RateMeter
+from aoabridge.daemon.relay import Relay
+from aoabridge.status import IssueBoard, build_snapshot
+from aoabridge.status.views import (
+    ConfigView,
+    HostView,
+    PhoneView,
+    RecordView,
+    RelayView,
+    RobotView,
+    SnapshotInputs,
+    SourceView,
+)
+from aoabridge.values import LinkId
+
+__all__ = ["Observer", "PhoneFacts"]
+
+PERIOD_S = 0.5
+CONNECT_GRACE_S = 3.0  # ntcore tries once a second; a robot that boots is no problem yet
+FLAP_WINDOW_S = 60.0
+GARBAGE = "bad_lines"
+
+
+class PhoneFacts:
+    """What a host of links knows of one phone beside the link: where it is plugged and in which state."""
+
+    def __init__(
+        self,
+        name: str,
+        state: str,
+        port: str,
+        *,
+        link: LinkId | None = None,
+        serial: str | None = None,
+        model: str | None = None,
+        reconnects: int = 0,
+        since: float | None = None,
+    ) -> None:
+        self.name = name
+        self.state = state
+        self.port = port
+        self.link = link
+        self.serial = serial
+        self.model = model
+        self.reconnects = reconnects
+        self.since = since
+
+
+class Observer:
+    """Builds the snapshot and keeps the board. Times are monotonic seconds."""
+
+    def __init__(
+        self,
+        config: Config,
+        relay: Relay,
+        phones: Callable[[], Sequence[PhoneFacts]],
+        sources: Callable[[float], Sequence[SourceView]],
+        *,
+        started: float,
+    ) -> None:
+        self.config = config
+        self.config_view = ConfigView("")
+        self.host = HostView()
+        self.record = RecordView()
+        self.board = IssueBoard()
+        self._relay = relay
+        self._phones = phones
+        self._sources = sources
+        self._started = started
+        self._rates = RateMeter()
+        self._counted: dict[str, int] = {}
+        self._was_connected = False
+        self._losses = 0
+
+    def inputs(self, now: float) -> SnapshotInputs:
+        """Everything the snapshot says."""
+        return SnapshotInputs(
+            name=self.config.name,
+            version=__version__,
+            team=self.config.nt.team,
+            wall=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            mono_s=now,
+            uptime_s=now - self._started,
+            wall_trusted=_wall_trusted(),
+            robot=self._robot(now),
+            config=self.config_view,
+            phones=tuple(self._phone(facts, now) for facts in self._phones()),
+            sources=tuple(self._sources(now)),
+            relay=self._relay_view(now),
+            host=self.host,
+            record=self.record,
+        )
+
+    def snapshot(self, now: float) -> dict[str, Any]:
+        """The one snapshot of all surfaces."""
+        return build_snapshot(self.inputs(now), self.board.open_issues())
+
+    def tick(self, now: float) -> None:
+        """Note the conditions that are seen from outside."""
+        self._watch_robot(now)
+        core = self._relay.core
+        for facts in self._phones():
+            link = core.links.get(facts.link) if facts.link is not None else None
+            self._watch_phone(facts, link, now)
+        unresolved = {
+            topic.key: topic.unresolved_since
+            for topic in core.topics
+            if topic.slots and topic.struct is not None and topic.unresolved_since is not None
+        }
+        for key in unresolved:
+            self.board.set("schema-missing", key, active=True, now=now)
+        for issue in self.board.open_issues():
+            if issue.code == "schema-missing" and issue.subject not in unresolved:
+                self.board.clear("schema-missing", now, issue.subject)
+        self.board.on_tick(now)
+
+    # The robot.
+
+    def _robot(self, now: float) -> RobotView:
+        relay = self._relay
+        info = match_info(relay.core.topics)
+        nt = self.config.nt
+        connected = relay.connected_at is not None
+        if nt.embedded:
+            state = "serving"
+        elif connected:
+            state = "connected"
+        elif nt.team is None and not nt.server:
+            state = "unset"
+        else:
+            state = "lost" if self._was_connected else "connecting"
+        sync = relay.clock_sync
+        since = relay.connected_at if connected else (relay.losses[-1] if relay.losses else self._started)
+        return RobotView(
+            state=state,
+            address=relay.nt.address,
+            client=f"aoabridge-{self.config.name}",
+            since_s=None if since is None else now - since,
+            flaps=len(relay.losses),
+            offset_us=sync.offset_us if sync.valid else None,
+            rtt2_us=sync.rtt2_us if sync.valid else None,
+            enabled=info.enabled,
+            mode=info.mode,
+            match=info.match,
+        )
+
+    def _watch_robot(self, now: float) -> None:
+        relay, board, nt = self._relay, self.board, self.config.nt
+        connected = relay.connected_at is not None
+        self._was_connected |= connected
+        for _ in range(len(relay.losses) - self._losses):
+            board.happened("nt-flapping", "robot", now)
+        self._losses = len(relay.losses)
+        unset = nt.team is None and not nt.server and not nt.embedded
+        looking = not connected and not unset and not nt.embedded
+        no_link = looking and not has_address()
+        board.set("nt-unset", "robot", unset, now)
+        board.set("nt-no-link", "robot", no_link, now)
+        board.set("nt-lost", "robot", looking and not no_link and self._was_connected, now)
+        never = looking and not no_link and not self._was_connected and now - self._started > CONNECT_GRACE_S
+        host = relay.nt.targets[0].rpartition(":")[0] if relay.nt.targets else "?"
+        board.set("nt-timeout", "robot", never, now, data={"host": host})
+        if relay.nt.blocked:
+            board.happened("nt-blocked", "robot", now)
+        board.set("overload", "robot", relay.nt.overloaded, now)
+
+    # Phones.
+
+    def _phone(self, facts: PhoneFacts, now: float) -> PhoneView:
+        link = self._relay.core.links.get(facts.link) if facts.link is not None else None
+        view = PhoneView(
+            name=facts.name,
+            state=facts.state,
+            port=facts.port,
+            serial=facts.serial,
+            model=facts.model,
+            reconnects=facts.reconnects,
+            since_s=None if facts.since is None else now - facts.since,
+        )
+        return view if link is None else self._linked(view, link, now)
+
+    def _linked(self, view: PhoneView, link: Link, now: float) -> PhoneView:
+        counters = link.counters
+        rtt_s = None if link.pings is None else link.pings.rtt_s
+        return msgspec.structs.replace(
+            view,
+            app=link.app,
+            app_version=link.app_version,
+            rx_hz=self._rates.note(f"{link.ident}:rx", counters["rx_lines"], now),
+            tx_hz=self._rates.note(f"{link.ident}:tx", counters["tx_lines"], now),
+            latency_ms=None if rtt_s is None else rtt_s * 1000,
+            last_line_age_s=None if link.last_line_at is None else now - link.last_line_at,
+            dropped=counters["dropped"],
+            coalesced=counters["coalesced"],
+            refused_puts=counters["refused_puts"],
+            bad_lines=counters[GARBAGE],
+            subscriptions=len(link.subscriptions),
+            blocked_s=None if link.blocked_since is None else now - link.blocked_since,
+        )
+
+    def _watch_phone(self, facts: PhoneFacts, link: Link | None, now: float) -> None:
+        board, name = self.board, facts.name
+        if link is None:
+            board.set("app-stalled", name, active=False, now=now)
+            return
+        stalled = link.stale(now) or link.blocked_since is not None
+        board.set("app-stalled", name, stalled, now)
+        for _ in range(self._increase(f"{link.ident}:bad", link.counters[GARBAGE])):
+            board.happened("app-garbage", name, now)
+        if self._increase(f"{link.ident}:refused", link.counters["refused_puts"]):
+            data = {"code": link.refused_code, "topic": link.refused_topic}
+            board.happened("put-refused", name, now, data=data)
+
+    def _increase(self, name: str, total: int) -> int:
+        """How much a counter grew since the last look."""
+        before = self._counted.get(name, 0)
+        self._counted[name] = total
+        return min(64, total - before)
+
+    # The relay.
+
+    def _relay_view(self, now: float) -> RelayView:
+        core = self._relay.core
+        totals = core.totals()
+        return RelayView(
+            topics=len(core.topics.keys()),
+            robot_to_phone_hz=self._rates.note("values", totals["tx_values"], now),
+            phone_to_robot_hz=self._rates.note("puts", core.desk.counters["puts"], now),
+            put_errors={code: count for code, count in core.put_errors.items() if count},
+            coalesced=totals["coalesced"],
+            dropped=totals["dropped"],
+            refused_puts=totals["refused_puts"],
+            bad_lines=totals[GARBAGE],
+        )
+
+
+def _wall_trusted() -> bool:
+    """True unless the clock stands where boards without a clock chip begin."""
+    return time.time() > MIN_WALL_S
+
+
+MIN_WALL_S = 1_735_689_600  # 2025-01-01: this program is younger
