@@ -33,4 +33,10 @@ def bridge(robot: NtProcess) -> Iterator[NtLoop]:
 def witness(robot: NtProcess) -> Iterator[NtProcess]:
     """A second client that sees every value."""
     with NtProcess.client(robot.port) as client:
+        # For its first 100 ms a server serves a client at the default period, whatever it subscribed.
+        robot.publish("/settle", "int", 1)
+        client.wait_value("/settle", 1)
+        robot.unpublish("/settle")
+        client.wait_topic("/settle", gone=True)
+        client.samples.clear()
         yield client

@@ -112,6 +112,8 @@ def test_a_late_loop_gets_the_type_of_each_announce(robot: NtProcess, witness: N
     """Asked later, the topic would already have its next type, or none."""
     types = ["int", "string", "boolean", "double[]", "struct:X"]
     values = [1, "a", True, [1.0], b"x"]
+    robot.publish("/begin", "int", 1)
+    bridge.until_value("/begin", 1)
     for type_string, value in zip(types, values, strict=True):
         robot.publish("/x", type_string, value)
         witness.wait_topic("/x")
@@ -195,9 +197,7 @@ def test_bad_utf8_in_an_array_is_skipped_and_counted(robot: NtProcess, bridge: N
     assert bridge.client.counters["nt_bad_utf8"] == 1
 
 
-def test_value_from_the_future_is_counted(
-    robot: NtProcess, bridge: NtLoop, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_value_from_the_future_is_counted(robot: NtProcess, bridge: NtLoop, caplog: pytest.LogCaptureFixture) -> None:
     with HostileClient(robot.port) as hostile:
         number = hostile.publish("/future", "int")
         for value in (1, 2):
