@@ -106,10 +106,14 @@ def _magic(codec: PacketCodec[Any]) -> bytes:
     return b"".join(int(field.constant or 0).to_bytes(2, "little") for field in (first, second))
 
 
-_DISPATCH: dict[tuple[bytes, int], tuple[str, Callable[[bytes], Any]]] = {
-    (_magic(codec), codec.size): (kind, codec.decode) for kind, codec in _CODECS.items()
+_BY_LENGTH: dict[int, tuple[bytes, str, Callable[[bytes], TeleopPacket]]] = {
+    codec.size: (_magic(codec), kind, codec.decode) for kind, codec in _CODECS.items()
 }
-_LENGTHS = {magic: sorted(size for other, size in _DISPATCH if other == magic) for magic, _ in _DISPATCH}
+_LENGTHS = {
+    magic: sorted(size for size, (other, *_) in _BY_LENGTH.items() if other == magic)
+    for magic, *_ in _BY_LENGTH.values()
+}
+_ENCODERS: dict[type, Callable[[Any], bytes]] = {codec.packet_class: codec.encode for codec in _CODECS.values()}
 
 _SIBLING_ID = b"\xaa\x0a\xf2\x0a"
 _OLD_LAYOUTS = {  # (magic, length) of programs of the same family with older layouts
@@ -134,16 +138,14 @@ def decode(data: bytes, kinds: Collection[str] | None = None) -> TeleopPacket:
     TruncatedError: shorter than header and id, or than the next legal length. UnknownPacketError: header and id of no
     packet, or a packet that is not in ``kinds``. DecodeError: longer than the longest legal length.
     """
-    data = bytes(data)
-    found = _DISPATCH.get((data[:4], len(data)))
-    if found is None:
-        raise _refusal(data)
-    kind, decode_packet = found
+    found = _BY_LENGTH.get(len(data))
+    if found is None or data[:HEADER_OCTETS] != found[0]:
+        raise _refusal(bytes(data))
+    _, kind, decode_packet = found
     if kinds is not None and kind not in kinds:
         expected = ", ".join(sorted(kinds)) or "nothing"
         raise UnknownPacketError(f"{kind} ({len(data)} octets) not expected here ({expected})", kind, 0)
-    packet: TeleopPacket = decode_packet(data)
-    return packet
+    return decode_packet(data)
 
 
 def _refusal(data: bytes) -> DecodeError:
@@ -179,10 +181,10 @@ def kind_of(packet: TeleopPacket) -> str:
 
 def encode(packet: TeleopPacket) -> bytes:
     """The datagram; EncodeError names the field outside its integer type."""
-    kind = _KIND_OF_CLASS.get(type(packet))
-    if kind is None:
+    encode_packet = _ENCODERS.get(type(packet))
+    if encode_packet is None:
         raise EncodeError(f"{type(packet).__name__} is no packet of this protocol")
-    return _CODECS[kind].encode(packet)
+    return encode_packet(packet)
 
 
 def to_fields(packet: TeleopPacket) -> dict[str, Any]:
