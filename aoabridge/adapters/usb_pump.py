@@ -105,6 +105,7 @@ class LinkPump:
         self, pipe: Pipe, name: str, wake: Callable[[], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.name = name
+        self.in_flight = False  # until its Accepted has been taken; belongs to the loop
         self.counters = {"in_resync": 0, "inbox_full": 0}
         self._pipe = pipe
         self._wake = wake
@@ -140,17 +141,20 @@ class LinkPump:
             self._events.clear()
             self._chunks = 0
             self._woken = False
+        if any(isinstance(event, Accepted) for event in events):
+            self.in_flight = False
         return events
 
     @property
     def idle(self) -> bool:
         """True if ``offer`` would be taken."""
-        return self._outgoing is None and not self._ended and not self._stopping.is_set()
+        return not self.in_flight and self._going_on()
 
     def offer(self, data: bytes) -> bool:
         """Hands one transfer over, answered by one Accepted; False while another one is in flight or after the end."""
         if not self.idle:
             return False
+        self.in_flight = True
         self._outgoing = data
         self._out_ready.set()
         return True

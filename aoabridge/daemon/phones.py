@@ -85,7 +85,8 @@ class _Link:
 class PhoneHost:
     """Finds phones and keeps a link to each. Every method is for the event loop; nothing blocks it.
 
-    ``new_link`` gives the ids of links, which are never reused. ``fatal`` is called with a reason if a thread hangs inside libusb: the process must end by ``os._exit``.
+    ``new_link`` gives the ids of links, which are never reused. ``fatal`` is called with a reason if a thread hangs
+    inside libusb: the process must end by ``os._exit``.
     """
 
     def __init__(
@@ -102,7 +103,6 @@ class PhoneHost:
         clock: Callable[[], float] = time.monotonic,
         on_change: Callable[[], None] = lambda: None,
         fatal: Callable[[str], None] = lambda _reason: None,
-        new_link: Callable[[], LinkId] | None = None,
     ) -> None:
         self._sink = sink
         self._identity = identity
@@ -343,8 +343,9 @@ class PhoneHost:
                 machine.on_accepted(event.t)
             elif isinstance(event, Ended):
                 ended = event
-        entry.moved.set()
-        self._sink.link_events(link, events)
+        if events:
+            entry.moved.set()
+            self._sink.link_events(link, events)
         if ended is not None:
             self._on_ended(entry, ended.error)
 
@@ -432,7 +433,6 @@ class PhoneHost:
             entry.moved.clear()
             self._drain(entry.link)  # the sink must know the fate of the last transfer before it gives the next
             if entry.pump.idle:
-                self._drain(entry.link)  # the core must know the fate of the last transfer before it gives the next
                 data = self._sink.link_farewell(entry.link)
                 if not data or not entry.pump.offer(data):
                     return
