@@ -376,9 +376,10 @@ class NtClient:
         assert self._instance is not None  # only turn() and close() set values
         return make_setter(self._instance, topic, type_string, properties)
 
-    def _flush(self) -> None:
+    def _flush(self) -> float:
         if self._instance is not None:
             self._instance.flush()
+        return time.monotonic()
 
     def _now_us(self) -> int:
         server_us = self.server_now_us()

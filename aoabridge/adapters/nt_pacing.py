@@ -73,11 +73,12 @@ class FlushClock:
         self._wanted = True
 
     def due(self, now: float) -> bool:
-        """True once per flush that must happen now; counts it as done."""
-        if not self._wanted or now < self._last + FLUSH_GAP_S:
-            return False
+        """True if a flush is wanted and may happen now."""
+        return self._wanted and now >= self._last + FLUSH_GAP_S
+
+    def done(self, now: float) -> None:
+        """A flush has happened at ``now``."""
         self._last, self._wanted = now, False
-        return True
 
     def next_time(self) -> float | None:
         """When the wanted flush may happen; None if nothing waits for one."""

@@ -16,10 +16,11 @@ class Sender:
     """Sets what the window allows, schemas first, then phone puts, then the bridge's own values.
 
     Only while ``online``: otherwise own values wait (newest per topic), puts are refused, ``keep_all`` values are
-    discarded, because an old event must not show up at the next connection.
+    discarded, because an old event must not show up at the next connection. ``flush`` returns the time at its end: a
+    long turn flushes later than it began.
     """
 
-    def __init__(self, phone: Publishers, own: Publishers, flush: Callable[[], None]) -> None:
+    def __init__(self, phone: Publishers, own: Publishers, flush: Callable[[], float]) -> None:
         self._phone = phone
         self._own = own
         self._flush = flush
@@ -64,8 +65,7 @@ class Sender:
         elif not online:
             self._withdraw_newest(now)
         if self._flush_clock.due(now):
-            self._flush()
-            self._on_flushed(now)
+            self._on_flushed(max(now, self._flush()))
 
     def abandon_puts(self, why: str) -> None:
         """Refuse every waiting or unflushed set and drop all publishers of phones."""
@@ -177,6 +177,7 @@ class Sender:
 
     def _on_flushed(self, now: float) -> None:
         self.flushes += 1
+        self._flush_clock.done(now)
         self._phone.on_flushed(now)
         self._own.on_flushed(now)
         self._results.extend(PutResult(put) for put in self._unflushed)

@@ -130,7 +130,7 @@ class NtProcess:
     ) -> bool:
         """Set one value (bytes allowed); False if the setter refused."""
         return self.ask(
-            "publish", topic=topic, type=type_string, value=to_json(value), properties=properties, flush=flush
+            "publish", topic=topic, type_string=type_string, value=to_json(value), properties=properties, flush=flush
         )
 
     def publish_schema(self, name: str, text: str) -> bool:
@@ -256,12 +256,12 @@ class Child:
     def command_publish(
         self,
         topic: str,
-        type: str,
+        type_string: str,
         value: Any,
         properties: dict[str, Any] | None,
         flush: bool,
     ) -> bool:
-        done = self.setter(topic, type, properties)(from_json(value))
+        done = self.setter(topic, type_string, properties)(from_json(value))
         if flush:
             self.instance.flush()
         return done

@@ -1,9 +1,8 @@
 """Run inside a network namespace that has nothing but 127.0.0.1: see test_nt_connection."""
 
+from aoabridge.adapters.nt_targets import has_address
 from rig.nt_loop import NtLoop
 from rig.nt_process import free_port
-
-from aoabridge.adapters.nt_targets import has_address
 
 
 def main() -> None:

@@ -4,10 +4,10 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from rig.nt_loop import NtLoop
-from rig.nt_process import NtProcess
 
 from aoabridge.adapters.nt_targets import has_address
+from rig.nt_loop import NtLoop
+from rig.nt_process import NtProcess
 
 
 @pytest.fixture(scope="session", autouse=True)

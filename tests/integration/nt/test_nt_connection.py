@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from rig.nt_loop import NtLoop
-from rig.nt_process import NtProcess, free_port
 
 from aoabridge.adapters.nt import NtTarget
 from aoabridge.values import ClockSync, Connected, Disconnected, Update
+from rig.nt_loop import NtLoop
+from rig.nt_process import NtProcess, free_port
 
 ROOT = Path(__file__).parents[3]
 
@@ -46,7 +46,7 @@ def test_own_values_wait_for_the_connection_as_the_newest() -> None:
 
 @pytest.mark.parametrize("pause_s", [0.3, 0.3, 3.0])
 def test_robot_killed_and_restarted(robot: NtProcess, bridge: NtLoop, pause_s: float) -> None:
-    """Phones receive again without acting; nothing that a phone put comes back by itself; the client is not restarted."""
+    """Phones receive again without acting; nothing that a phone put comes back; the client is not restarted."""
     robot.publish("/x", "int", 1)
     bridge.until_value("/x", 1)
     assert bridge.code("/RoboRoute/RunPose", "boolean", True) is None

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from rig.nt_process import NtProcess
 
 ROOT = Path(__file__).parents[3]

@@ -3,10 +3,10 @@
 import logging
 
 import pytest
-from rig.nt_loop import NtLoop
-from rig.nt_process import NtProcess
 
 from aoabridge.values import Connected, Disconnected, Put, PutOp
+from rig.nt_loop import NtLoop
+from rig.nt_process import NtProcess
 
 FLOOD = 60_000
 

@@ -3,11 +3,11 @@
 import math
 
 import pytest
+
+from aoabridge.values import Announced, Connected, Unannounced, Update
 from rig.nt_loop import NtLoop
 from rig.nt_process import NtProcess
 from rig.nt_websocket import HostileClient
-
-from aoabridge.values import Announced, Connected, Unannounced, Update
 
 INT64 = (-(2**63), -(2**53) - 1, 0, 2**53 + 1, 2**63 - 1)
 
