@@ -67,7 +67,8 @@ class _InlineReader(Reader):
     def _definition_body(self, name: str, at: int) -> None:
         if name in self._open:
             code = "recursive" if name == self._open[-1] else "circular"
-            raise self.error(code, " <- ".join([name, *reversed(self._open[self._open.index(name) + 1 :]), name]), at)
+            chain = " <- ".join([name, *reversed(self._open[self._open.index(name) + 1 :])])
+            raise self.error(code, f"struct {name} contains itself: {chain}", at)
         if len(self._open) >= self.limits.depth:
             raise self.error("limit_depth", f"more than {self.limits.depth} levels of structs", at)
         self._open.append(name)
@@ -90,6 +91,7 @@ def parse_inline(text: str, limits: Limits = DEFAULT_LIMITS) -> InlineText:
         raise reader.expected("';' or the end of the text")
     types: dict[str, Declarations] = {}
     for name, fields in reader.bodies:
+        reader.type_name = name
         declarations = check_fields(reader, name, fields)
         known = types.setdefault(name, declarations)
         if known is not declarations and (differing := first_difference(known, declarations)) is not None:

@@ -152,17 +152,16 @@ class SchemaRegistry:
     def discard(self, type_name: str) -> frozenset[str]:
         """Forget a type; return the types that lost their codec by it, itself included."""
         name = type_name.removeprefix(STRUCT_PREFIX)
-        definition = self._definitions.pop(name, None)
+        definition = self._definitions.get(name)
         if definition is None:
             return frozenset()
-        self._text_bytes -= len(definition.text)
         affected = self._affected([name])
         lost = frozenset([user for user in affected if self._extents[user].complete])
-        del self._extents[name]
-        users = affected - {name}
-        for user in self._innermost_first(users, self._definitions, ()):
-            self._extents[user] = extent(user, self._definitions[user].own, self._extents, self.limits)
         self._forget(affected)
+        del self._definitions[name], self._extents[name]
+        self._text_bytes -= len(definition.text)
+        for user in self._innermost_first(affected - {name}, self._definitions, ()):
+            self._extents[user] = extent(user, self._definitions[user].own, self._extents, self.limits)
         return lost
 
     def codec(self, type_name: str, *, enum_names: bool = False) -> StructCodec:

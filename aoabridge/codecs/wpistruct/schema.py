@@ -42,7 +42,7 @@ _ENUM_ENTRY: Final = re.compile(rf"{_BLANKS}({IDENTIFIER}){_BLANKS}={_BLANKS}(-?
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _SATURATED = 10 * 2**64  # stands for every INT that is too long to read: no context accepts it
-_MAX_NAME_CHARS_UNCHECKED = 63  # 63 characters are at most 252 bytes of UTF-8
+_MAX_UTF8_BYTES = 4  # of one character
 _SHOWN_CHARS = 40  # of a foreign token in a message
 
 
@@ -180,8 +180,9 @@ class Reader:
         return name
 
     def _check_name(self, name: str, at: int) -> None:
-        if len(name) > _MAX_NAME_CHARS_UNCHECKED and len(name.encode("utf-8")) > self.limits.name_bytes:
-            raise self.error("limit_name", f"name of more than {self.limits.name_bytes} bytes", at)
+        limit = self.limits.name_bytes
+        if _MAX_UTF8_BYTES * len(name) > limit and len(name.encode("utf-8")) > limit:
+            raise self.error("limit_name", f"name of more than {limit} bytes", at)
 
     def take_int(self, code: str, what: str, low: int, high: int = _SATURATED) -> int:
         """Step over an integer in low..high and return it; outside raises SchemaError with this code."""
