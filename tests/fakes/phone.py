@@ -5,6 +5,7 @@ library only; the same phone runs under pyusb's backend interface, under libusb 
 """
 
 import itertools
+import json
 
 from fakes.app import App
 from fakes.ep0 import ControlRequests
@@ -118,6 +119,18 @@ class Phone(ControlRequests):
         lines = [line.encode() for line in self.profile.stale_in]
         return [line + b"\n" for line in lines[:-1]] + lines[-1:]
 
+    def _stale_puts(self):
+        """(key, value) of the puts among the lines that waited for the host."""
+        puts = []
+        for line in self.profile.stale_in:
+            try:
+                message = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(message, dict) and "key" in message:
+                puts.append([message["key"], message.get("value")])
+        return puts
+
     def queue_stale(self):
         if self.function is not None:
             for line in self.stale_lines():
@@ -130,7 +143,7 @@ class Phone(ControlRequests):
         function, self.function = self.function, None
         self.holders.clear()
         self._others.clear()
-        self.recorder.link_closed()
+        self._end_link("detach")
         self.recorder.event("detach", mode=mode)
         self.shut_control()
         if function is not None:
@@ -233,8 +246,13 @@ class Phone(ControlRequests):
         if self.holders.get(number) is not owner:
             return -22
         del self.holders[number]
-        self.recorder.link_closed()
+        self._end_link("release")
         return 0
+
+    def _end_link(self, why):
+        if self.recorder.linked:
+            self.recorder.event("link end", why=why)
+        self.recorder.link_closed()
 
     def hold_interface(self, kind, seconds):
         """Another process holds this interface."""
@@ -344,5 +362,6 @@ class Phone(ControlRequests):
         result["app_write_block_ms"] = block_s * 1000
         result["app_reopen_s"] = max(self.app.reopen_times, default=None)
         result["events"] = list(self.recorder.events)
+        result["stale_puts"] = self._stale_puts()
         result["sent"] = {key: list(entry) for key, entry in self.app.book.sent.items()}
         return result
