@@ -1,14 +1,13 @@
 """The command line: one module per sub-command, with ``add_parser(subparsers)`` and ``run(args) -> exit status``."""
 
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Sequence
 
 from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.frame import build_parser, chosen_command, with_defaults
-from aoabridge.cli.output import printable, warn
+from aoabridge.cli.output import drop_output, printable, warn
 
 __all__ = ["main"]
 
@@ -27,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return int(Exit.OK)
     except BrokenPipeError:
-        _drop_output()
+        drop_output()
         return int(Exit.OK)
     except Exception as error:  # noqa: BLE001 - the last stop: a user gets one line, a developer the rest with -v
         if verbose:
@@ -49,10 +48,3 @@ def _run(arguments: list[str]) -> int:
         parser.print_help(sys.stderr)
         return int(Exit.USAGE)
     return int(importlib.import_module(f"aoabridge.cli.{command}").run(args))
-
-
-def _drop_output() -> None:
-    """Make the interpreter's last flush of stdout succeed after its reader has gone."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

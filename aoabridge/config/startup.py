@@ -1,5 +1,6 @@
 """Which configuration a starting daemon uses: the file, what the command line adds, or the last one that worked."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -10,9 +11,39 @@ from aoabridge.config.schema import ROOT, Key, Table
 from aoabridge.config.sections import Config
 from aoabridge.errors import ConfigError
 
-__all__ = ["DEFAULT_PATH", "Flags", "Startup", "choose", "with_flags"]
+__all__ = [
+    "DEFAULT_PATH",
+    "DemoOptions",
+    "Flags",
+    "RunOptions",
+    "Startup",
+    "choose",
+    "config_path",
+    "last_good_path",
+    "state_directory",
+    "with_flags",
+]
 
 DEFAULT_PATH = Path("/etc/aoabridge/aoabridge.toml")
+SYSTEM_STATE = Path("/var/lib/aoabridge")
+
+
+def config_path(given: str | None) -> Path:
+    """The file to use: the one given, $AOABRIDGE_CONFIG, or the system's."""
+    return Path(given or os.environ.get("AOABRIDGE_CONFIG") or DEFAULT_PATH)
+
+
+def state_directory() -> Path | None:
+    """Where state is kept: what the service manager made, or the system's if we may write there; None = nowhere."""
+    if made := os.environ.get("STATE_DIRECTORY"):
+        return Path(made.split(":")[0])
+    return SYSTEM_STATE if os.access(SYSTEM_STATE, os.W_OK | os.X_OK) else None
+
+
+def last_good_path() -> Path | None:
+    """The copy of the last file that worked, if state is kept anywhere."""
+    directory = state_directory()
+    return None if directory is None else directory / "last-good.toml"
 
 
 class Flags(msgspec.Struct, frozen=True):
@@ -31,6 +62,32 @@ class Flags(msgspec.Struct, frozen=True):
 
 
 NO_FLAGS = Flags()
+
+
+class RunOptions(msgspec.Struct, frozen=True):
+    """What ``aoabridge run`` was told; ``socket`` None = the first path that can be made."""
+
+    path: Path
+    last_good: Path | None
+    flags: Flags = NO_FLAGS
+    socket: Path | None = None
+    json: bool = False
+    quiet: bool = False
+    verbose: int = 0
+
+
+class DemoOptions(msgspec.Struct, frozen=True):
+    """What ``aoabridge demo`` was told; ``seconds`` None = until Ctrl-C, ``web`` None = any free port."""
+
+    seconds: float | None = None
+    phones: int = 1
+    topics: int = 300
+    rate_hz: float = 50.0
+    web: int | None = None
+    json: bool = False
+    live: bool = False
+    """A person looks at a terminal: one live view instead of a line per second."""
+    verbose: int = 0
 
 
 class Startup(msgspec.Struct, frozen=True):
