@@ -28,6 +28,7 @@ EVENT_DELAY_S: Final = 0.05  # one plug is a burst of events
 FAREWELL_S: Final = 0.5
 JOIN_S: Final = OUT_TIMEOUT_MS / 1000 + 0.25
 STOP_S: Final = 1.3
+DEFECT_PAUSE_S: Final = 1.0
 
 
 class LinkStart(msgspec.Struct, frozen=True):
@@ -221,13 +222,18 @@ class PhoneHost:
         """Scans if that is due, lets the machines do what is due, and sets the next alarm."""
         if self._stopping:
             return
-        now = self._clock()
-        if now >= self._next_scan():
-            self._last_scan, self._scan_asked = now, None
-            actions = self._table.on_scan(self._scan(), now)
-        else:
-            actions = self._table.on_tick(now)
-        self._perform(actions)
+        try:
+            self._perform(self._look(self._clock()))
+        except Exception:  # noqa: BLE001 (top of the loop: without its next alarm no phone would ever be seen again)
+            _log.exception("defect in the turn of the USB ports")
+            self._last_scan, self._scan_asked = self._clock(), None
+            self._timer = self._loop.call_later(DEFECT_PAUSE_S, self._turn)
+
+    def _look(self, now: float) -> list[tuple[int, Action]]:
+        if now < self._next_scan():
+            return self._table.on_tick(now)
+        self._last_scan, self._scan_asked = now, None
+        return self._table.on_scan(self._scan(), now)
 
     def _next_scan(self) -> float:
         regular = self._last_scan + self._table.scan_interval_s
