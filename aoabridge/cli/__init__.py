@@ -47,4 +47,6 @@ def _run(arguments: list[str]) -> int:
     if command is None:
         parser.print_help(sys.stderr)
         return int(Exit.USAGE)
-    return int(importlib.import_module(f"aoabridge.cli.{command}").run(args))
+    status = int(importlib.import_module(f"aoabridge.cli.{command}").run(args))
+    sys.stdout.flush()  # here, where a reader that has gone is expected
+    return status
