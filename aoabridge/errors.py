@@ -47,11 +47,15 @@ class UnknownPacketError(DecodeError):
 
 
 class EncodeError(BridgeError, ValueError):
-    """A value that the wire cannot carry; ``field`` is its dotted path, None if there is none."""
+    """A value that the wire cannot carry; ``field`` is its dotted path, None if there is none.
 
-    def __init__(self, message: str, field: str | None = None) -> None:
+    ``codes`` name the rules that a packet breaks where a guard judges it (Stream Motion).
+    """
+
+    def __init__(self, message: str, field: str | None = None, codes: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.field = field
+        self.codes = codes
 
 
 class SchemaError(BridgeError, ValueError):

@@ -102,14 +102,14 @@ def _floats(field: Field, fields: Mapping[str, Any], words: dict[int, bytes]) ->
     numbers, bits = fields.get(field.name), fields.get(f"{field.name}_bits")
     if numbers is None and bits is None:
         raise EncodeError(f"{field.name}: missing, and no {field.name}_bits either", field.name)
-    if not field.wire.count:
-        return _float(field, numbers, bits, field.name, field.offset, words)
     count = field.slots
+    if not field.wire.count:
+        return _float((numbers, bits), field.wire.format, field.name, words, field.offset)
     pairs = zip(_elements(numbers, count, field.name), _elements(bits, count, f"{field.name}_bits"), strict=True)
     size = field.size // count
     return tuple(
-        _float(field, number, word, f"{field.name}[{i}]", field.offset + i * size, words)
-        for i, (number, word) in enumerate(pairs)
+        _float(pair, field.wire.format, f"{field.name}[{i}]", words, field.offset + i * size)
+        for i, pair in enumerate(pairs)
     )
 
 
@@ -123,14 +123,14 @@ def _elements(values: Any, count: int, path: str) -> list[Any]:
     return list(values)
 
 
-def _float(field: Field, number: Any, bits: Any, path: str, offset: int, words: dict[int, bytes]) -> float:
-    """One float out of its number, its bits or both; a NaN's bits are noted in ``words``."""
+def _float(pair: tuple[Any, Any], code: str, path: str, words: dict[int, bytes], offset: int) -> float:
+    """One float out of its number, its bits or both; a NaN's bits are noted in ``words`` at ``offset``."""
+    number, bits = pair
     value = None if number is None else _from_number(number, path)
     if bits is None:
         if value is None:
             raise EncodeError(f"{path}: neither a number nor bits", path)
         return value
-    code = field.wire.format
     if not isinstance(bits, str) or not _BITS[code].fullmatch(bits):
         raise EncodeError(f"{path}: {struct.calcsize(code) * 2} hex digits expected, got {bits!r:.40}", path)
     word = bytes.fromhex(bits)
