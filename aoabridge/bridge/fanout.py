@@ -57,6 +57,8 @@ class Fanout:
         self, topic: Topic, value: NtValue, time_us: int, now: float, *, writer: LinkId | None = None
     ) -> None:
         """A topic has a new value, for every phone but the one that wrote it."""
+        topic.count += 1
+        topic.seen_at = now
         if topic.type == SCHEMA_TYPE:
             self._on_schema(topic, value, now)
         if not self._topics.hold(topic, value, time_us):

@@ -53,12 +53,13 @@ class Topic:
     __slots__ = (
         "_head",
         "_line",
+        "count",
         "held",
         "key",
         "name",
         "own",
         "render",
-        "rendered_as",
+        "seen_at",
         "slots",
         "time_us",
         "type",
@@ -74,6 +75,8 @@ class Topic:
         self.value: NtValue | None = None
         self.time_us = 0
         self.held = 0
+        self.count = 0  # values so far
+        self.seen_at: float | None = None  # monotonic time of the newest value
         self.render: Renderer | None = renderer(type_)
         self.slots: list[Slot] = []
         self.unresolved_since: float | None = None

@@ -5,7 +5,7 @@ import importlib
 from typing import Any
 
 from aoabridge.cli.numbers import number, whole
-from aoabridge.cli.output import human_terminal
+from aoabridge.cli.output import human_terminal, printable, say, say_json
 from aoabridge.config import DemoOptions
 
 __all__ = ["add_parser", "run"]
@@ -37,4 +37,28 @@ def run(args: argparse.Namespace) -> int:
         live=human_terminal() and not args.json and not args.quiet,
         verbose=args.verbose,
     )
-    return int(importlib.import_module("aoabridge.daemon.demo").run_demo(options))
+    run_demo = importlib.import_module("aoabridge.daemon.demo").run_demo
+    if options.live:
+        with importlib.import_module("aoabridge.cli.live").DemoView() as view:
+            status = int(run_demo(options, view.show))
+        view.conclude()
+        return status
+    return int(run_demo(options, say_json if options.json else _say))
+
+
+def _say(event: dict[str, Any]) -> None:
+    """One line per second, and the summary."""
+    if "error" in event:
+        say(event["error"])
+        return
+    latency = event["latency_ms"]
+    down, up = latency["robot_to_phone"], latency["phone_to_robot"]
+    text = (
+        f"{event['seconds']:6.1f} s  to phone {event['phone']['rx_lines']} lines"
+        f" p50 {down['p50'] or 0:.2f} ms p99 {down['p99'] or 0:.2f} ms,"
+        f" to robot {event['puts']['accepted']} puts p50 {up['p50'] or 0:.2f} ms p99 {up['p99'] or 0:.2f} ms,"
+        f" errors {event['phone']['errors']}"
+    )
+    if event["type"] == "summary":
+        text = f"{'OK' if event['ok'] else 'FAILED'} {text}, {event['topics']} topics, {event['rss_mib']} MiB"
+    say(printable(text))

@@ -30,7 +30,7 @@ __all__ = ["Observer", "PhoneFacts"]
 
 PERIOD_S = 0.5
 CONNECT_GRACE_S = 3.0  # ntcore tries once a second; a robot that boots is no problem yet
-FLAP_WINDOW_S = 60.0
+TOPIC_RATE_S = 1.0
 GARBAGE = "bad_lines"
 
 
@@ -84,6 +84,10 @@ class Observer:
         self._counted: dict[str, int] = {}
         self._was_connected = False
         self._losses = 0
+        self.topic_hz: dict[str, float] = {}
+        self.periodic: set[str] = set()  # topics that have been updated at a rate, so that silence means something
+        self._topic_marks: dict[str, int] = {}
+        self._marked_at = started
 
     def inputs(self, now: float) -> SnapshotInputs:
         """Everything the snapshot says."""
@@ -126,6 +130,17 @@ class Observer:
             if issue.code == "schema-missing" and issue.subject not in unresolved:
                 self.board.clear("schema-missing", now, issue.subject)
         self.board.on_tick(now)
+        if now - self._marked_at >= TOPIC_RATE_S:
+            self._measure_topics(now)
+
+    def _measure_topics(self, now: float) -> None:
+        elapsed_s, self._marked_at = now - self._marked_at, now
+        marks = {topic.name: topic.count for topic in self._relay.core.topics}
+        self.topic_hz = {
+            name: max(0, count - self._topic_marks.get(name, count)) / elapsed_s for name, count in marks.items()
+        }
+        self.periodic = (self.periodic & marks.keys()) | {name for name, hz in self.topic_hz.items() if hz >= 1}
+        self._topic_marks = marks
 
     # The robot.
 

@@ -4,20 +4,19 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol
-
-import msgspec
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from aoabridge.adapters import hotplug
 from aoabridge.adapters.usb import UsbHost, UsbPipe
-from aoabridge.adapters.usb_pump import Accepted, Chunk, Ended, LinkPump, PumpEvent
+from aoabridge.adapters.usb_pump import Accepted, Chunk, Ended, LinkPump
 from aoabridge.daemon.attach import AttachThreads
+from aoabridge.daemon.links import Link, LinkSink, LinkStart, Watcher
 from aoabridge.daemon.phone_log import PhoneLog
 from aoabridge.errors import UsbError
 from aoabridge.phone.actions import Action, ClearHalts, Close, Open, Probe, Reopen, Reset, StepResult
 from aoabridge.phone.aoa import OUT_TIMEOUT_MS, Identity, UsbDevice, handshake
-from aoabridge.phone.ports import DeviceName, DeviceRules, PortTable, PortView, UsbIssue
+from aoabridge.phone.ports import DeviceRules, PortTable, PortView, UsbIssue
 from aoabridge.values import LinkId
 
 __all__ = ["LinkSink", "LinkStart", "PhoneHost", "Watcher"]
@@ -29,58 +28,6 @@ FAREWELL_S: Final = 0.5
 JOIN_S: Final = OUT_TIMEOUT_MS / 1000 + 0.25
 STOP_S: Final = 1.3
 DEFECT_PAUSE_S: Final = 1.0
-
-
-class LinkStart(msgspec.Struct, frozen=True):
-    """What a new link is; ``adopted`` = bytes from before it may arrive; ``entry`` = its ``[[device]]``."""
-
-    name: str
-    port: str
-    serial: str
-    model: str
-    packet_size: int
-    adopted: bool
-    entry: DeviceName | None
-
-
-class LinkSink(Protocol):
-    """Takes the links; called on the event loop only, never concurrently."""
-
-    def link_up(self, link: LinkId, start: LinkStart) -> None:
-        """A link begins: bytes may be offered from now on."""
-
-    def link_events(self, link: LinkId, events: Sequence[PumpEvent]) -> None:
-        """What happened on a link, in order."""
-
-    def link_farewell(self, link: LinkId) -> bytes:
-        """The next transfer of an orderly end (rest of a line, then the disconnect line); b"" = no more."""
-
-    def link_down(self, link: LinkId, reason: str) -> None:
-        """The link is over; nothing of it follows."""
-
-
-class Watcher(Protocol):
-    """A source of hot-plug events."""
-
-    def fileno(self) -> int:
-        """The descriptor to wait on."""
-
-    def drain(self, on_event: Callable[[], None]) -> None:
-        """Empties the queue, calls ``on_event`` if there was anything."""
-
-    def close(self) -> None:
-        """Ends it."""
-
-
-class _Link:
-    """One open link: its pipe, its pump, and the port it hangs on."""
-
-    def __init__(self, link: LinkId, port_id: int, pipe: UsbPipe, pump: LinkPump) -> None:
-        self.link = link
-        self.port_id = port_id
-        self.pipe = pipe
-        self.pump = pump
-        self.moved = asyncio.Event()
 
 
 class PhoneHost:
@@ -116,8 +63,8 @@ class PhoneHost:
         self._fatal = fatal
         self._table = PortTable(rules)
         self._phone_log = PhoneLog()
-        self._links: dict[LinkId, _Link] = {}
-        self._by_port: dict[int, _Link] = {}
+        self._links: dict[LinkId, Link] = {}
+        self._by_port: dict[int, Link] = {}
         self._orphans: dict[int, UsbPipe] = {}
         self._new_link = new_link or itertools.count(1).__next__
         self._last_scan = float("-inf")
@@ -319,7 +266,7 @@ class PhoneHost:
             adopted=adopted,
             entry=self._table.entry(port_id),
         )
-        entry = _Link(link, port_id, pipe, self._pump(link, pipe, name))
+        entry = Link(link, port_id, pipe, self._pump(link, pipe, name))
         self._links[link] = self._by_port[port_id] = entry
         self._phone_log.linked(name, device)
         self._sink.link_up(link, start)
@@ -355,7 +302,7 @@ class PhoneHost:
         if ended is not None:
             self._on_ended(entry, ended.error)
 
-    def _on_ended(self, entry: _Link, error: UsbError) -> None:
+    def _on_ended(self, entry: Link, error: UsbError) -> None:
         self._phone_log.ended(entry.pump.name, error)
         if self._stopping:
             self._end_link(entry, error.kind)
@@ -363,7 +310,7 @@ class PhoneHost:
         else:
             self._result(entry.port_id, "link", error)
 
-    def _end_link(self, entry: _Link, reason: str) -> None:
+    def _end_link(self, entry: Link, reason: str) -> None:
         """Tells the sink, once; what the threads still bring is dropped."""
         if self._links.pop(entry.link, None) is None:
             return
@@ -371,7 +318,7 @@ class PhoneHost:
         entry.moved.set()
         self._sink.link_down(entry.link, reason)
 
-    def _close(self, port_id: int, link: _Link | None) -> None:
+    def _close(self, port_id: int, link: Link | None) -> None:
         if link is not None:
             self._end_link(link, self._table.machine(port_id).reason or "unplugged")
             self._close_pipe(port_id, link.pipe, link.pump)
@@ -393,7 +340,7 @@ class PhoneHost:
         self._loop.call_soon_threadsafe(self._fatal, f"USB thread of {pump.name} hangs")
         return False
 
-    def _reset(self, link: _Link) -> None:
+    def _reset(self, link: Link) -> None:
         def call() -> None:
             if self._joined(link.pump):
                 try:
@@ -405,7 +352,7 @@ class PhoneHost:
         port_id = link.port_id
         self._attach.at_once(self._port(port_id), call, lambda result: self._result(port_id, "reset", result))
 
-    def _attempt_reopen(self, link: _Link, action: Reopen) -> None:
+    def _attempt_reopen(self, link: Link, action: Reopen) -> None:
         def call() -> UsbPipe | None:
             if not self._joined(link.pump):
                 return None
@@ -414,7 +361,7 @@ class PhoneHost:
 
         self._attach.at_once(self._port(link.port_id), call, lambda result: self._on_reopened(link, result))
 
-    def _on_reopened(self, link: _Link, result: UsbPipe | UsbError | None) -> None:
+    def _on_reopened(self, link: Link, result: UsbPipe | UsbError | None) -> None:
         self._drain(link.link)
         if link.pump.in_flight:
             self._sink.link_events(link.link, [Accepted(0, error=False, t=self._clock())])  # never begun
@@ -432,7 +379,7 @@ class PhoneHost:
 
     # The orderly end.
 
-    async def _say_farewell(self, entry: _Link) -> None:
+    async def _say_farewell(self, entry: Link) -> None:
         """Lets the sink send its last lines as long as the phone takes them."""
         deadline = self._loop.time() + FAREWELL_S
         while entry.link in self._links and self._loop.time() < deadline:

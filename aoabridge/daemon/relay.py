@@ -14,6 +14,8 @@ from aoabridge.adapters.nt import NtClient
 from aoabridge.adapters.usb_pump import Accepted, Chunk, Ended, Idle, PumpEvent, Resync
 from aoabridge.bridge.core import BridgeCore
 from aoabridge.bridge.link import LinkInfo
+from aoabridge.daemon.taps import Taps
+from aoabridge.phone.keys import key_of
 from aoabridge.values import (
     Announced,
     ClockSync,
@@ -52,6 +54,7 @@ class Relay:
         self.connected_at: float | None = None
         self.losses: list[float] = []
         self.on_turn: Callable[[float], None] | None = None
+        self.taps: Taps | None = None
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._hosts: dict[LinkId, LinkHost] = {}
@@ -71,6 +74,10 @@ class Relay:
         if not self._scheduled and not self._closed:
             self._scheduled = True
             self._loop.call_soon(self._turn)
+
+    def turn_now(self) -> None:
+        """Do at once what a turn would do."""
+        self._turn()
 
     def close(self) -> None:
         """No more turns."""
@@ -107,6 +114,8 @@ class Relay:
         return self.core.take_bytes(link, now)
 
     def _on_chunk(self, link: LinkId, event: Chunk) -> None:
+        if self.taps is not None and self.taps.active:
+            self.taps.chunk(self.core.links[link].info.name, "rx", event.data)
         self.core.on_link_bytes(link, event.data, event.t)
 
     def _on_idle(self, link: LinkId, event: Idle) -> None:
@@ -146,12 +155,24 @@ class Relay:
     def _feed(self, events: Iterable[NtEvent], now: float) -> None:
         for kind, run in groupby(events, key=type):
             if kind is Update:
-                self.core.on_updates(cast("Iterable[Update]", run), now)
+                self.core.on_updates(self._tapped(cast("Iterable[Update]", run)), now)
             elif kind is Announced or kind is Unannounced:
                 self.core.on_topics(cast("Iterable[Announced | Unannounced]", run), now)
             else:
                 for event in run:
                     self._on_connection(event, now)
+
+    def _tapped(self, updates: Iterable[Update]) -> Iterable[Update]:
+        """The same updates, shown to whoever looks at one of their topics."""
+        taps = self.taps
+        keys = taps.topics() if taps is not None else None
+        if taps is None or not keys:
+            return updates
+        batch = list(updates)
+        for update in batch:
+            if (key := key_of(update.topic)) in keys:
+                taps.value(key, update.value)
+        return batch
 
     def _on_connection(self, event: NtEvent, now: float) -> None:
         if isinstance(event, ClockSync):
@@ -202,6 +223,8 @@ class Relay:
     def _pump(self, link: LinkId, host: LinkHost, now: float) -> None:
         if host.ready(link):
             data = self.core.take_bytes(link, now)
+            if data and self.taps is not None and self.taps.active:
+                self.taps.chunk(self.core.links[link].info.name, "tx", data)
             if data and not host.offer(link, data):
                 self.core.on_bytes_accepted(link, 0, now, error=True)
 

@@ -12,7 +12,10 @@ import orjson
 
 __all__ = ["KnownApp"]
 
-POSE_SCHEMA: Final = "struct Pose2d {struct Translation2d {double x; double y;} translation; struct Rotation2d {double value;} rotation;}"
+POSE_SCHEMA: Final = (
+    "struct Pose2d {struct Translation2d {double x; double y;} translation; "
+    "struct Rotation2d {double value;} rotation;}"
+)
 RESUBSCRIBE_S = 60.0
 POSE_DELAY_S = 1.0  # the app asks for the pose topic one second after opening
 PULSE_S = 1.0
@@ -22,7 +25,7 @@ MAX_WRITE = 16_384
 
 
 class KnownApp:
-    """One running app. ``extra_keys`` are subscribed like a dashboard would; ``clock_in``/``clock_out`` are topics of
+    """One running app. ``subtrees`` are subscribed beside its own; ``clock_in``/``clock_out`` are topics of
     doubles with the sender's monotonic time, from which latencies are taken.
     """
 
@@ -31,7 +34,7 @@ class KnownApp:
         now: float,
         *,
         pose_topic: str = "/robot/pose",
-        extra_keys: Sequence[str] = (),
+        subtrees: Sequence[str] = (),
         clock_in: str = "",
         clock_out: str = "",
         clock_period_s: float = 0.05,
@@ -43,12 +46,13 @@ class KnownApp:
         self.last_out = ""
         self.errors: deque[str] = deque(maxlen=20)
         self._pose_topic = pose_topic
-        self._extra_keys = extra_keys
+        self._subtrees = subtrees
         self._clock_in = clock_in
         self._clock_out = clock_out
         self._clock_period_s = clock_period_s
         self._press_period_s = press_period_s
         self._buffer = b""
+        self._connected = False
         self._out: list[bytes] = []
         self._serial = 0
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []
@@ -84,13 +88,12 @@ class KnownApp:
         self._subscribe(now)
         self._after(now, POSE_DELAY_S, self._subscribe_pose)
         self._after(now, POSE_DELAY_S + self._press_period_s, self._press)
-        if self._clock_out:
-            self._after(now, self._clock_period_s, self._put_clock)
 
     def _subscribe(self, now: float) -> None:
         self._send({"subscribe": ["/FMSInfo/IsRedAlliance"]})
-        if self._extra_keys or self._clock_in:
-            self._send({"subscribe": [*self._extra_keys, *([self._clock_in] if self._clock_in else [])]})
+        further = [*self._subtrees, *([self._clock_in] if self._clock_in else [])]
+        if further:
+            self._send({"subscribe": further})
         self._after(now, RESUBSCRIBE_S, self._subscribe)
 
     def _subscribe_pose(self, now: float) -> None:
@@ -108,7 +111,14 @@ class KnownApp:
         del now
         self._send({"action": "put", "key": "/RoboRoute/RunPose", "value": False})
 
+    def _on_status(self, connected: bool, now: float) -> None:
+        if connected and self._clock_out and not self._connected:
+            self._after(now, self._clock_period_s, self._put_clock)
+        self._connected = connected
+
     def _put_clock(self, now: float) -> None:
+        if not self._connected:
+            return
         self._send({"action": "put", "key": self._clock_out, "value": now, "type": "double"})
         self._after(now, self._clock_period_s, self._put_clock)
 
@@ -143,6 +153,8 @@ class KnownApp:
         elif "error" in message:
             self.counters["errors"] += 1
             self.errors.append(self.last_in)
+        elif "status" in message:
+            self._on_status(message["status"]["server"] == "connected", now)
         elif message.get("disconnect") is True:
             self.counters["disconnects"] += 1
             self._out.clear()

@@ -1,0 +1,239 @@
+"""The bridge as one running thing: what is started in which order, reloaded, watched and stopped."""
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aoabridge.adapters.control import Action, Arguments, ControlServer, Link, RequestError
+from aoabridge.adapters.nt import NtClient
+from aoabridge.adapters.socket_pipe import SocketPipe
+from aoabridge.bridge.core import BridgeCore
+from aoabridge.config import Config, changes, effective, log_line, restart_needed
+from aoabridge.daemon.handlers import Handlers
+from aoabridge.daemon.health import NT_S, USB_S, LifeSign, overdue
+from aoabridge.daemon.observer import PERIOD_S, Observer, PhoneFacts
+from aoabridge.daemon.phones import PhoneHost
+from aoabridge.daemon.pipes import PipeHost
+from aoabridge.daemon.relay import Relay
+from aoabridge.daemon.settings import core_settings, device_rules, identity, nt_settings, nt_target
+from aoabridge.daemon.sources import SourceHost
+from aoabridge.daemon.taps import Taps
+from aoabridge.daemon.usb_links import UsbLinks
+from aoabridge.status.views import SourceView
+
+__all__ = ["Bridge"]
+
+MACHINE_ID = Path("/etc/machine-id")
+SIMULATED_PORT = "simulated"
+SETTLE_STOP_S = 0.02  # what was lowered must leave before the client goes
+
+log = logging.getLogger("aoabridge.daemon")
+
+
+class Bridge:
+    """Everything that runs, on one event loop. ``relay_allowed`` False: nothing may reach USB or NetworkTables."""
+
+    def __init__(
+        self,
+        config: Config,
+        socket: Path | None,
+        *,
+        relay_allowed: bool = True,
+        phones: Callable[..., PhoneHost] | None = PhoneHost,
+        clock: Callable[[], float] = time.monotonic,
+        fatal: Callable[[str], None] = lambda _reason: None,
+    ) -> None:
+        self.config = config
+        self.relay_allowed = relay_allowed
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        links = itertools.count(1)
+        core = BridgeCore(core_settings(config), wall_offset_s=time.time() - clock())
+        self.nt = NtClient(nt_settings(config), wake=self._wake)
+        self.relay = Relay(core, self.nt, clock=clock)
+        self.pipes = PipeHost(self.relay, links.__next__)
+        self.sources: list[SourceHost] = []
+        self.usb: PhoneHost | None = None
+        self._usb_links = UsbLinks(self.relay)
+        if phones is not None and relay_allowed:
+            self.usb = self._usb_links.host = phones(
+                self._usb_links,
+                device_rules(config),
+                identity(config),
+                machine_id=_machine_id(),
+                clock=clock,
+                on_change=self.relay.turn_soon,
+                fatal=fatal,
+                new_link=links.__next__,
+            )
+            self.relay.on_turn = self._usb_links.tell_status
+        self.observer = Observer(config, self.relay, self._phone_facts, self._source_views, started=clock())
+        self.taps = self.relay.taps = Taps(time.time)
+        handlers = Handlers(self.observer, self.relay, self.taps, self._ignored, clock).table()
+        handlers["simulate-phone"] = Link(self._check_simulated, self._attach_simulated)
+        handlers["retry"] = Action(self._retry)
+        self.control = None if socket is None else ControlServer(socket, handlers)
+        self._ticker: asyncio.TimerHandle | None = None
+        self.on_observed: list[Callable[[float], None]] = []
+
+    def _wake(self) -> None:
+        self.relay.wake()
+
+    # Life.
+
+    async def start(self) -> None:
+        """Control socket, USB monitor and scan, NetworkTables, sources. A missing phone or robot is normal."""
+        if self.control is not None:
+            await self.control.start()
+        if self.usb is not None:
+            self.usb.start()
+        if self.relay_allowed:
+            self.nt.open()
+        for source in self.sources:
+            await source.start()
+        self._observe()
+        self.relay.turn_soon()
+
+    async def stop(self) -> None:
+        """Sources, run pulses, phones, NetworkTables: in the order in which nothing wrong can be said any more."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+        for source in self.sources:
+            await source.stop()
+        self.relay.core.begin_stop(self._clock())
+        self.relay.turn_now()
+        waiting = [self.pipes.stop()]
+        hanging: list[str] = []
+        if self.usb is not None:
+            hanging = (await asyncio.gather(self.usb.stop(), *waiting))[0] or []
+        else:
+            await asyncio.gather(*waiting)
+        await asyncio.sleep(SETTLE_STOP_S)
+        self.relay.close()
+        self.nt.close()
+        if self.control is not None:
+            await self.control.close()
+        if hanging:
+            raise RuntimeError(f"threads that did not end: {', '.join(hanging)}")
+
+    def stuck(self) -> list[str]:
+        """The threads that have shown no life for too long."""
+        now = self._clock()
+        signs = [LifeSign("simulated phones", seen, USB_S) for seen in self.pipes.seen_at()]
+        if self.usb is not None:
+            signs.append(LifeSign("usb", self.usb.seen_at(), USB_S))
+        if self.relay_allowed:
+            signs.append(LifeSign("nt", self.nt.poller_seen_at(), NT_S))
+        return overdue(signs, now)
+
+    def reload(self, new: Config) -> list[str]:
+        """Apply a new configuration where that is possible while running; returns the keys that wait for a restart."""
+        found = changes(self.config, new)
+        if found:
+            log.info("configuration: %s", log_line(found))
+        old, self.config = self.config, effective(self.config, new)
+        self.observer.config = self.config
+        self.relay.core.configure(core_settings(self.config))
+        if self.usb is not None:
+            self.usb.set_rules(device_rules(self.config), identity(self.config))
+        if nt_target(old.nt) != nt_target(self.config.nt):
+            self.nt.set_target(nt_target(self.config.nt))
+        return restart_needed(found)
+
+    def _observe(self) -> None:
+        now = self._clock()
+        if self.usb is not None:
+            self._watch_usb(self.usb, now)
+        self.observer.tick(now)
+        for observed in self.on_observed:
+            observed(now)
+        self._ticker = self._loop.call_later(PERIOD_S, self._observe)
+
+    def _watch_usb(self, usb: PhoneHost, now: float) -> None:
+        board = self.observer.board
+        issues = usb.issues()
+        open_now = {(code, subject) for code, subject, _ in issues}
+        for code, subject, data in issues:
+            board.set(code, subject, active=True, now=now, data=data, hold=False)
+        for shown in board.open_issues():
+            usb_issue = shown.code.startswith(("usb-", "phone-")) or shown.code in ("app-silent", "serial-duplicate")
+            if usb_issue and (shown.code, shown.subject) not in open_now:
+                board.clear(shown.code, now, shown.subject)
+
+    # What is shown.
+
+    def _phone_facts(self) -> list[PhoneFacts]:
+        facts = [
+            PhoneFacts(name, self._pipe_state(link), SIMULATED_PORT, link=link)
+            for link, name in self.pipes.names().items()
+        ]
+        if self.usb is not None:
+            facts += [
+                PhoneFacts(
+                    view.name,
+                    view.state.value,
+                    view.port,
+                    link=self.usb.link_of(view.port_id),
+                    serial=view.serial or None,
+                    model=view.model or None,
+                    since=view.since,
+                )
+                for view in self.usb.views()
+                if view.name
+            ]
+        return facts
+
+    def _pipe_state(self, ident: int) -> str:
+        link = self.relay.core.links.get(ident)
+        if link is None:
+            return "absent"
+        return "stale" if link.stale(self._clock()) else "live" if link.live else "linked"
+
+    def _source_views(self, now: float) -> list[SourceView]:
+        views = []
+        for host in self.sources:
+            status = host.source.status(now)
+            kind, _, name = host.name.partition(":")
+            views.append(SourceView(kind, name, True, status.hz, status.age_s, status.bad, status.gaps))
+        return views
+
+    def _ignored(self) -> list[dict[str, Any]]:
+        if self.usb is None:
+            return []
+        return [
+            {"port": view.port, "id": f"{view.vendor:04x}:{view.product:04x}", "reason": view.reason}
+            for view in self.usb.views()
+            if view.state.value == "ignored"
+        ]
+
+    # Requests that change something.
+
+    def _check_simulated(self, arguments: Arguments) -> None:
+        name = arguments.get("name", "simulated")
+        if not self.config.devices.simulated:
+            raise RequestError("unavailable", "simulated phones are off", "set `simulated = true` in [devices]")
+        if not isinstance(name, str) or name in self.pipes.names().values():
+            raise RequestError("busy", f"there is a phone called {name!r}", "give another --name")
+        if len(self.pipes.names()) >= self.config.devices.max:
+            raise RequestError("busy", f"{self.config.devices.max} simulated phones are linked", "end one of them")
+
+    def _attach_simulated(self, arguments: Arguments, pipe: SocketPipe) -> None:
+        self.pipes.open(pipe, str(arguments.get("name", "simulated")))
+
+    def _retry(self, arguments: Arguments) -> dict[str, object]:
+        name = arguments.get("device")
+        if not isinstance(name, str) or self.usb is None:
+            raise RequestError("bad-request", "name a device or a port")
+        self.usb.retry(name)
+        return {}
+
+
+def _machine_id() -> str:
+    try:
+        return MACHINE_ID.read_text().strip()
+    except OSError:
+        return ""
