@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ._version import __version__
 from .errors import PlanError, RegistryError, StepFailed
+from .extra import ExtraType
 from .model import (
     FIELD_2025,
     FIELD_2026,
@@ -31,7 +32,7 @@ from .model import (
     SequenceNode,
     WaitNode,
 )
-from .parse import ExtraType, from_dict, parse, plan_id
+from .parse import from_dict, parse, plan_id
 
 if TYPE_CHECKING:
     from .actions import Action, Actions

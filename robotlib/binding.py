@@ -11,6 +11,7 @@ from typing import Protocol, cast
 from .actions import Action, Actions
 from .drive import Drive
 from .errors import PlanError, clean, sentence
+from .extra import ExtraType
 from .leaves import DriveLeaves, Leaves
 from .model import (
     FIELD_2026,
@@ -26,7 +27,6 @@ from .model import (
     RouteNode,
     SequenceNode,
 )
-from .parse import ExtraType
 from .pathfile import PathFolder, PathSource
 from .steps import ParallelStep, SequenceStep, Step, StepMaker, as_step
 from .timeline import Estimates, TimelineEntry, build_timeline, drive_estimate, label_of

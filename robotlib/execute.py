@@ -5,19 +5,16 @@ Every abnormal end stops the drive in the same call, and nothing but BaseExcepti
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from .binding import BoundPlan
 from .errors import sentence
+from .eventlog import Event, EventLog
 from .model import Node
 from .watched import Abort, Failure, Watched
 
 __all__ = ["Event", "Executor", "Failure", "State"]
-
-MAX_EVENTS = 1024  # more means that nobody takes them
 
 
 class State(StrEnum):
@@ -34,17 +31,6 @@ class State(StrEnum):
 _TERMINAL = frozenset({State.DONE, State.CANCELLED, State.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened in a run at `t` seconds; kind is start, end, interrupted, failed or state."""
-
-    t: float
-    run: int
-    path: str
-    kind: str
-    text: str
-
-
 class Executor:
     """One run of one plan."""
 
@@ -57,13 +43,13 @@ class Executor:
         plan_timeout_s: float = 120.0,
         max_gap_s: float = 0.5,
         run_id: int = 0,
+        plan_id: str = "",
     ) -> None:
         self.bound = bound
         self.state = State.READY
         self.reason = ""
         self.error: Failure | None = None
         self.run_id = run_id
-        self.events_dropped = 0
         self.active_s = 0.0  # running time without pauses
         self.holding = False  # no new leaf starts
         self.active: list[Watched] = []  # in start order
@@ -72,7 +58,8 @@ class Executor:
         self._stop = bound.stop if stop is None else stop
         self._plan_timeout_s = plan_timeout_s
         self._max_gap_s = max_gap_s
-        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
+        self._plan_id = plan_id or bound.plan.plan_id
+        self._events = EventLog()
         self._root = Watched(self, bound.root)
         self._raw = self._now = 0.0
         self._busy = False
@@ -114,11 +101,14 @@ class Executor:
         leaves = [watched for watched in self.active if watched.bound.is_leaf]
         return sorted(leaves, key=lambda watched: watched.bound.number)
 
+    @property
+    def events_dropped(self) -> int:
+        """How many events were dropped because nobody took them."""
+        return self._events.dropped
+
     def take_events(self) -> list[Event]:
         """Remove and return the events so far."""
-        events = list(self._events)
-        self._events.clear()
-        return events
+        return self._events.take()
 
     # What the robot loop calls
 
@@ -184,9 +174,7 @@ class Executor:
 
     def note(self, path: str, kind: str, text: str) -> None:
         """Add an event."""
-        if len(self._events) == MAX_EVENTS:
-            self.events_dropped += 1
-        self._events.append(Event(self._now, self.run_id, path, kind, text))
+        self._events.append(Event(self._now, self.run_id, path, kind, text, self._plan_id))
 
     def take_cancel(self) -> str:
         """Return the reason of a cancel that came from inside a step, once."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from .extra import ExtraType, ParseContext
 from .model import DeadlineNode, Node, RaceNode, WaitNode
-from .parse import ExtraType, ParseContext
 from .steps import RaceStep, Step, StepMaker, WaitStep
 
 __all__ = ["EXTENSIONS", "ExtraType"]

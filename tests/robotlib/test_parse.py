@@ -7,9 +7,9 @@ import pytest
 from plan_rig import CASES, act, par, pose, seq
 
 import robotlib
-from robotlib import FIELD_2026, Field, Limits, PlanError, Pose2, RegistryError, from_dict, parse, plan_id
+from robotlib import FIELD_2026, ExtraType, Field, Limits, PlanError, Pose2, RegistryError, from_dict, parse, plan_id
 from robotlib.errors import PARSE_CODES
-from robotlib.extensions import EXTENSIONS, ExtraType
+from robotlib.extensions import EXTENSIONS
 
 
 def outcome(text, **options):
