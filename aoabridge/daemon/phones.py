@@ -323,11 +323,11 @@ class PhoneHost:
             self._end_link(link, self._table.machine(port_id).reason or "unplugged")
             self._close_pipe(port_id, link.pipe, link.pump)
         else:
-            self._close_pipe(port_id, self._orphans.pop(port_id), None)
+            self._close_pipe(port_id, self._orphans.pop(port_id, None), None)
 
-    def _close_pipe(self, port_id: int, pipe: UsbPipe, pump: LinkPump | None) -> None:
+    def _close_pipe(self, port_id: int, pipe: UsbPipe | None, pump: LinkPump | None) -> None:
         def call() -> None:
-            if self._joined(pump):
+            if self._joined(pump) and pipe is not None:
                 pipe.close()
 
         self._attach.at_once(self._port(port_id), call, lambda _result: self._result(port_id, "close", None))

@@ -8,7 +8,7 @@ import msgspec
 from aoabridge.errors import UsbError
 from aoabridge.phone.ladders import BUSY_WAITS_S, Ladder
 
-__all__ = ["Attempts", "Next", "Outcome"]
+__all__ = ["Attempts", "Next", "Outcome", "refuses"]
 
 OPEN_RETRY_S: Final = 2.0  # udev sets the group of a node a moment after it appears
 OPEN_RETRY_STEP_S: Final = 0.1
@@ -54,12 +54,14 @@ class Attempts:
         at_open = error.step == "open"
         if error.kind == "ACCESS" or (at_open and error.kind in _NOT_YET_OURS):
             return self._not_open(error, now)
+        self._open_failing_since = None
         if error.kind == "NO_DEVICE":
             return Outcome(Next.GONE)
         if error.kind == "BUSY" and (at_open or not handshake):
             if self.busy_since is None:
                 self.busy_since = now
             return Outcome(Next.RETRY, self._busy.climb() or 0.0)
+        self.busy_since = None
         if self._failed < len(BURST_GAPS_S) and (handshake or error.kind == "INTERRUPTED"):
             gap_s = 0.0 if error.kind == "INTERRUPTED" else BURST_GAPS_S[self._failed]
             self._failed += 1
@@ -77,3 +79,8 @@ class Attempts:
             self._open_failing_since = None
             return Outcome(Next.GONE)
         return Outcome(Next.BLOCKED, BLOCKED_RETRY_S)
+
+
+def refuses(error: UsbError) -> bool:
+    """True if the very first request was answered with a clear no."""
+    return error.step == "get_protocol" and error.kind in ("PIPE", "OVERFLOW")

@@ -1,6 +1,5 @@
 """State machine of one USB port: what to do about the phone in it. Never sleeps; every deadline is data."""
 
-from collections.abc import Callable
 from typing import Final
 
 from aoabridge.errors import UsbError
@@ -17,10 +16,10 @@ from aoabridge.phone.actions import (
     StepResult,
 )
 from aoabridge.phone.aoa import UsbDevice
-from aoabridge.phone.attempts import Attempts, Next
-from aoabridge.phone.filter import Decision, Verdict
-from aoabridge.phone.ladders import FLAP_STEPS, FLAP_WAITS_S, REOPEN_WAITS_S, SLOW_WAITS_S, Ladder, StartLog
-from aoabridge.phone.watch import Cure, Gone, LinkWatch, LossLog, Presence, Returned
+from aoabridge.phone.attempts import Next, refuses
+from aoabridge.phone.filter import Decision
+from aoabridge.phone.record import REPLUG_GAP_S, PortRecord
+from aoabridge.phone.watch import Cure, Gone, Returned
 
 __all__ = [
     "Action",
@@ -37,7 +36,6 @@ __all__ = [
 ]
 
 SWITCH_BUDGET_S: Final = 10.0  # Android drops its own request after that
-REPLUG_GAP_S: Final = 3.0  # a phone comes back by itself in 1 to 2 s, a hand at the plug is slower
 NATIVE_STAYS_S: Final = 3.0
 SETTLE_S: Final = 0.3  # a device without interfaces may only be one whose interfaces are not there yet
 FRESH_S: Final = 5.0  # claimed later than this after its arrival, a switched phone may have queued old puts
@@ -45,49 +43,14 @@ FRESH_S: Final = 5.0  # claimed later than this after its arrival, a switched ph
 RESET_SETTLES_S: Final = 2.0
 OWN_RESET_S: Final = 10.0
 
-_NEVER: Final = float("-inf")
 _WAITING: Final = frozenset({PortState.COOLDOWN, PortState.NOT_AOA})
 
 
-class PortMachine:
+class PortMachine(PortRecord):
     """One port. Inputs are ``on_scan``, ``on_result``, ``on_tick`` and the link's signs; they return actions.
 
     At most one action that needs an answer is under way. ``decide`` is the probe filter.
     """
-
-    def __init__(self, port: str, decide: Callable[[UsbDevice], Verdict], settings: PortSettings | None = None) -> None:
-        self.port = port
-        self.settings = settings or PortSettings()
-        self.state = PortState.ABSENT
-        self.since = _NEVER
-        self.reason = ""
-        self.verdict: Verdict | None = None
-        self.aoa_version: int | None = None
-        self.fault: UsbError | None = None
-        self.was_live = False
-        self.out_of_memory = False
-        self.losses = LossLog()
-        self.link = LinkWatch()
-        self.starts = StartLog()
-        self.failed_probes = Ladder(SLOW_WAITS_S)
-        self.refusals = Ladder(SLOW_WAITS_S)
-        self.no_switches = Ladder(SLOW_WAITS_S)
-        self.flaps = Ladder(FLAP_WAITS_S, FLAP_STEPS)
-        self._reopens = Ladder(REOPEN_WAITS_S)
-        self._decide = decide
-        self._presence = Presence()
-        self._pending: str | None = None
-        self._target: UsbDevice | None = None
-        self._due: float | None = None
-        self._resume: tuple[PortState, float | None, str] | None = None
-        self._started_at = _NEVER
-        self._replugged = False
-        self._fresh = False
-        self._left_at: float | None = None
-        self._arrived_at = _NEVER
-        self._attempts = Attempts()
-        self._own_reset_at = _NEVER
-        self._next_candidate = False
 
     # Inputs.
 
@@ -146,47 +109,6 @@ class PortMachine:
         """Somebody asks for a reset of the device, the only way to make Android announce us again."""
         return self._reset_device(now) if self.state.has_link and self._pending is None else []
 
-    # Read-only views.
-
-    @property
-    def device(self) -> UsbDevice | None:
-        """What is on the port now."""
-        return self._presence.device
-
-    @property
-    def busy_since(self) -> float | None:
-        """Since when another process holds the device."""
-        return self._attempts.busy_since
-
-    @property
-    def last_device(self) -> UsbDevice | None:
-        """What is on the port, or was there last."""
-        return self._presence.last
-
-    @property
-    def wants_scans(self) -> bool:
-        """True while a phone may come or change at any moment: scan every 0.1 s."""
-        return self.state in (PortState.SWITCHING, PortState.SEEN)
-
-    def occupies(self, now: float) -> bool:
-        """True if a phone is here, or was a moment ago: it counts against ``devices.max``."""
-        if self.state is PortState.ABSENT:
-            expected = self.verdict is not None and self.verdict.decision is not Decision.IGNORE
-            return expected and now - self._presence.empty_since < REPLUG_GAP_S
-        return self.state not in (PortState.IGNORED, PortState.NOT_AOA)
-
-    def is_flapping(self, now: float) -> bool:
-        """True from three disappearances within a minute until a link held for a minute."""
-        return self.losses.is_flapping(now, stable=self.state.has_link and self.link.is_stable(now))
-
-    def deadline(self) -> float | None:
-        """When ``on_tick`` has something to do, None if only an input can change anything."""
-        if self._pending is not None:
-            return None
-        if self.state.has_link:
-            return self.link.deadline(may_reset=self.settings.reset_stuck)
-        return self._due
-
     # Presence.
 
     def _edges(self, edges: list[Gone | Returned], now: float) -> list[Action]:
@@ -215,24 +137,20 @@ class PortMachine:
         return actions
 
     def _on_returned(self, edge: Returned, now: float) -> None:
-        device = edge.device
         self.link.on_arrival()
         self._arrived_at = now
         self._next_candidate = False
         self._attempts.reset()
         if self._pending == "probe":
             return
-        if self.state is PortState.SWITCHING:
-            self._on_switching_return(edge, now)
-            return
-        if edge.gap_s >= REPLUG_GAP_S or edge.other:
-            self._on_replug()
-        self._judge(device, now)
-
-    def _on_switching_return(self, edge: Returned, now: float) -> None:
-        if edge.device.is_accessory:
+        after_gap = edge.gap_s >= REPLUG_GAP_S
+        if self.state is not PortState.SWITCHING:
+            if after_gap or edge.other:
+                self._on_replug()
+            self._judge(edge.device, now)
+        elif edge.device.is_accessory:
             self._on_switched(now)
-        elif edge.gap_s >= REPLUG_GAP_S:
+        elif after_gap:
             self._replugged = True
             self._due = now + NATIVE_STAYS_S
 
@@ -280,7 +198,7 @@ class PortMachine:
             self._enter(PortState.ABSENT, now)
         elif self.device.is_accessory:
             self._on_switched(now)
-        elif isinstance(result, UsbError) and not _refuses(result):
+        elif isinstance(result, UsbError) and not refuses(result):
             self._on_probe_failed(result, now)
         else:
             self._on_refused(now)
@@ -330,7 +248,8 @@ class PortMachine:
     def _on_opened(self, step: str, result: StepResult, now: float) -> list[Action]:
         opened = isinstance(result, int) and result > 0
         expected = self.state.has_link if step == "reopen" else self.state in (PortState.OPENING, PortState.BLOCKED)
-        if not expected:
+        target = self._target
+        if not expected or self.device is None or target is None or self.device.address != target.address:
             return self._close(now) if opened else []
         if isinstance(result, int) and opened:
             self._on_linked(step, result, now)
@@ -478,15 +397,3 @@ class PortMachine:
         self._pending = "probe"
         self._target = device
         return [Probe(device)]
-
-    def _enter(self, state: PortState, now: float, *, due: float | None = None, reason: str = "") -> None:
-        self._due = due
-        self.reason = reason
-        if state is not self.state:
-            self.state = state
-            self.since = now
-
-
-def _refuses(error: UsbError) -> bool:
-    """True if the very first request was answered with a clear no."""
-    return error.step == "get_protocol" and error.kind in ("PIPE", "OVERFLOW")
