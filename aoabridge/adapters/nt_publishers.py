@@ -156,24 +156,27 @@ class Publishers:
         return {topic: p.value for topic, p in self._live.items() if p.value is not None}
 
     def _publisher(self, topic: str, type_string: str, properties: Mapping[str, object] | None) -> _Publisher:
-        publisher = self._live.get(topic)
-        if publisher is not None and publisher.type == type_string:
-            return publisher
-        self._forget(topic)
+        live = self._live.get(topic)
+        if live is not None and live.type == type_string:
+            return live
         dying = self._dying.pop(topic, None)
         if dying is not None and dying.type == type_string:
-            publisher = dying
-        else:
-            dying = None  # a publisher of another type must be gone before the new one comes
-            publisher = _Publisher(type_string, self._make(topic, type_string, properties))
-        self._live[topic] = publisher
+            self._live[topic] = dying
+            return dying
+        self._release(dying)
+        self._forget(topic)
+        live = dying = None  # a publisher of another type must be gone before the new one comes
+        publisher = self._live[topic] = _Publisher(type_string, self._make(topic, type_string, properties))
         return publisher
 
     def _forget(self, topic: str) -> None:
-        publisher = self._live.pop(topic, None)
-        if publisher is not None and publisher.unflushed:
-            self._unflushed.remove(publisher)  # the last reference must go now
+        self._release(self._live.pop(topic, None))
         self._own.forget(topic)
+
+    def _release(self, publisher: _Publisher | None) -> None:
+        """Drop our list's reference: the publisher lives exactly as long as its last one."""
+        if publisher is not None and publisher.unflushed:
+            self._unflushed.remove(publisher)
 
 
 def _fits(type_string: str, value: object) -> bool:
