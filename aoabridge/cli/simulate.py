@@ -3,11 +3,13 @@
 import argparse
 import importlib
 import ipaddress
+from collections.abc import Callable
 from typing import Any
 
+from aoabridge.cli.client import connect
 from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.numbers import number, whole
-from aoabridge.cli.output import warn
+from aoabridge.cli.output import printable, say, say_json, warn
 
 __all__ = ["add_parser", "run"]
 
@@ -31,7 +33,26 @@ def run(args: argparse.Namespace) -> int:
     """0; 1 if nothing came back; 2 for ``phone`` without daemon; 64 for a far target without ``--force``."""
     for target in (args.to, getattr(args, "fms", None), getattr(args, "bind", None), *getattr(args, "copy", [])):
         _check_target(target, args.force)
-    return int(importlib.import_module("aoabridge.daemon.simulate").run_simulation(args))
+    show = say_json if args.json else _say
+    if args.kind == "phone":
+        with connect(args.socket) as daemon:
+            args.link = daemon.link("simulate-phone", name=args.name)
+            return _play(args, show)
+    return _play(args, show)
+
+
+def _play(args: argparse.Namespace, show: Callable[[dict[str, Any]], None]) -> int:
+    try:
+        return int(importlib.import_module("aoabridge.daemon.simulate").run_simulation(args, show))
+    except ValueError as error:  # a fault or station that does not exist
+        raise CommandError(str(error), Exit.USAGE, f"aoabridge simulate {args.kind} --help") from None
+
+
+def _say(event: dict[str, Any]) -> None:
+    """One line per event: its figures by name."""
+    shown = (f"{key} {value}" for key, value in event.items() if key not in ("type", "seconds") and value is not None)
+    mark = "end" if event["type"] == "summary" else f"{event['seconds']:6.1f} s"
+    say(printable(f"{mark}  {'  '.join(shown)}"))
 
 
 def _check_target(target: str | None, force: bool) -> None:

@@ -26,7 +26,7 @@ MAX_WRITE = 16_384
 
 class KnownApp:
     """One running app. ``subtrees`` are subscribed beside its own; ``clock_in``/``clock_out`` are topics of
-    doubles with the sender's monotonic time, from which latencies are taken.
+    doubles with the sender's monotonic time, from which latencies are taken. ``hello`` = an app that answers pings.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class KnownApp:
         clock_out: str = "",
         clock_period_s: float = 0.05,
         press_period_s: float = 5.0,
+        hello: bool = False,
     ) -> None:
         self.counters: Counter[str] = Counter()
         self.latency_s: deque[float] = deque(maxlen=MAX_SAMPLES)
@@ -51,8 +52,10 @@ class KnownApp:
         self._clock_out = clock_out
         self._clock_period_s = clock_period_s
         self._press_period_s = press_period_s
+        self._hello = hello
         self._buffer = b""
         self._connected = False
+        self._runs = 0
         self._out: list[bytes] = []
         self._serial = 0
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []
@@ -83,8 +86,17 @@ class KnownApp:
         """When ``take_bytes`` has something to give."""
         return 0.0 if self._out else self._timers[0][0]
 
+    def reopen(self, now: float) -> None:
+        """The app is closed and opened again on the same accessory."""
+        self._out.clear()
+        self._buffer = b""
+        self._open(now)
+
     def _open(self, now: float) -> None:
         self._timers.clear()
+        if self._hello:
+            self._runs += 1
+            self._send({"action": "hello", "app": "simulated", "version": "1", "nonce": str(self._runs)})
         self._subscribe(now)
         self._after(now, POSE_DELAY_S, self._subscribe_pose)
         self._after(now, POSE_DELAY_S + self._press_period_s, self._press)
@@ -155,6 +167,8 @@ class KnownApp:
             self.errors.append(self.last_in)
         elif "status" in message:
             self._on_status(message["status"]["server"] == "connected", now)
+        elif "ping" in message and self._hello:
+            self._send({"action": "pong", "id": message["ping"]})
         elif message.get("disconnect") is True:
             self.counters["disconnects"] += 1
             self._out.clear()
