@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-__all__ = ["LifeSign", "overdue"]
+__all__ = ["NT_S", "RECORDER_S", "USB_S", "LifeSign", "overdue"]
 
 USB_S = 3.0
 NT_S = 3.0

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-__all__ = ["Show", "run_simulation"]
+__all__ = ["Show", "every_second", "run_simulation"]
 
 Show = Callable[[dict[str, Any]], None]
 Runner = Callable[[argparse.Namespace, Show, asyncio.Event], Coroutine[Any, Any, bool]]
