@@ -72,9 +72,13 @@ class LimitTables:
         table = Table(ack.max_cart_speed, ack.threshold_no_load, ack.threshold_max_load)
         self._tables[ack.axis_no, int(ack.threshold_type)] = table
 
+    def arrived(self, axis: int, kind: int) -> Table | None:
+        """The table as it came, usable or not; None if it did not."""
+        return self._tables.get((axis, int(kind)))
+
     def table(self, axis: int, kind: int) -> Table:
         """The usable table of an axis (from 1); ValueError if it is missing or no limit can be read from it."""
-        table = self._tables.get((axis, int(kind)))
+        table = self.arrived(axis, kind)
         problem = "missing" if table is None else table.problem
         if table is None or problem:
             raise ValueError(f"limit table of axis {axis}, kind {int(kind)}: {problem}")

@@ -112,6 +112,13 @@ class RobotSession:
         if self.state is RobotState.FAULT and not self._stopped:
             self.state = RobotState.STATUS
 
+    def restart(self) -> None:
+        """The program on the pendant starts anew and counts its cycles from 1; the stream goes on."""
+        self._sequence_no = 0
+        self._forget_commands()
+        if self.state is not RobotState.IDLE:
+            self.state = RobotState.FAULT if self._stopped else RobotState.STATUS
+
     def jog(self, axes: tuple[float, ...]) -> None:
         """Put the arm somewhere by other means than commands of the stream."""
         if self.state is not RobotState.STREAMING:
