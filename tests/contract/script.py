@@ -47,7 +47,7 @@ class Script:
         if self.host_runs_from_start:
             rig.host_start()
         for item in self.items:
-            if "every" in item:
+            if isinstance(item.get("every"), str):
                 self._every.append({"item": item, "was": False, "due": []})
                 continue
             phone = item.get("phone")
@@ -118,11 +118,12 @@ class Script:
 
     @staticmethod
     def _arguments(item):
-        return {
-            key: value
-            for key, value in item.items()
-            if key not in ("at", "when", "plus", "after", "every", "do", "phone")
-        }
+        """What is not timing; `every` is timing only if it names a condition."""
+        timing = ("at", "when", "plus", "after", "do", "phone")
+        named = {key: value for key, value in item.items() if key not in timing}
+        if isinstance(named.get("every"), str):
+            del named["every"]
+        return named
 
     def _do(self, item, phone):
         name, arguments = item["do"], self._arguments(item)

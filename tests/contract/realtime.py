@@ -1,0 +1,75 @@
+"""What the rigs in real time share: the script's surface, the robot, playing, evidence."""
+
+import time
+
+from contract.evidence import Evidence, Observation
+from contract.robot import Robot
+from contract.script import Script
+
+__all__ = ["RealTimeRig"]
+
+POLL_S = 0.003
+STATES = {"linked": ("LINKED", "LIVE", "STALE"), "live": ("LIVE",), "unplugged": ("ABSENT",)}
+
+
+class RealTimeRig:
+    """A rig that plays a run against running threads or processes. A subclass adds host and phones:
+
+    phones (names), select(phone), do(item, phone, ...), busy(), cut_hits(), host_start/stop/kill(), host_stop_link(),
+    device_metrics(), host_metrics(), observe().
+    """
+
+    def __init__(self, run, shorten=None, speed=1.0):
+        self.run = run
+        self.speed = speed
+        self.origin = time.monotonic()
+        self.seen = Observation()
+        self.notes = []
+        self.robot = Robot(self.origin, speed)
+        self.script = Script(run, self, shorten)
+        self.begin = self.now()
+
+    def now(self):
+        return self.origin + (time.monotonic() - self.origin) * self.speed
+
+    def note(self, event, phone=None, **arguments):
+        self.notes.append((self.now(), event, phone, arguments))
+
+    def condition(self, name, phone=None):
+        self.observe()
+        return self.host_runs() and all(self.seen.current(target) in STATES[name] for target in self.select(phone))
+
+    def nt_publish(self, topics, rate_hz, value_bytes, seconds=10.0):
+        self.robot.ask("publish", topics=topics, rate_hz=rate_hz, value_bytes=value_bytes, seconds=seconds)
+
+    def nt_line(self, topic, length):
+        self.robot.ask("line", topic=topic, length=length)
+
+    def nt_stall(self, seconds):
+        self.robot.stall(seconds / self.speed)
+
+    def play(self):
+        """Runs the script to its end, then takes the evidence, then stops the host."""
+        self.begin = self.now()
+        for wait in self.script.play():
+            while self.now() < wait.when and not (wait.until is not None and wait.until()):
+                self.observe()
+                time.sleep(max(0.0, min(POLL_S, (wait.when - self.now()) / self.speed)))
+        self.observe()
+        return self._evidence()
+
+    def _evidence(self):
+        end = self.now()
+        report = self.robot.ask("report")
+        device = self.device_metrics()
+        host = self.host_metrics()
+        return Evidence(
+            device=device,
+            seen=self.seen,
+            notes=self.notes,
+            puts=report["puts"],
+            published=report["published"],
+            begin=self.begin,
+            end=end,
+            host=host,
+        )

@@ -1,0 +1,20 @@
+"""Every accessory case over a pyusb backend: real adapters and threads, and a robot in another process."""
+
+import pytest
+
+from contract.cases import failures, load_runs
+from contract.fake_rig import play_fake
+
+RUNS = load_runs("fake")
+SHORT_S = 25.0  # repetitions end after this; `soak` plays them all
+OTHER_RIGS = ("udev_sets_power_on", "udev_group", "udev_mode", "udev_tag")
+
+
+def test_there_are_cases():
+    assert RUNS
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.ident)
+def test_case(run):
+    assert failures(run.expect, play_fake(run, SHORT_S), skip=OTHER_RIGS) == []
