@@ -101,7 +101,9 @@ class _Reading:
         """The body of the function; ``rest`` are further arguments of the packet class."""
         arguments = self._build(self._codec.fields, 0) + rest
         if self._codec.keeps_datagram:
-            arguments.append("data[offset:]" if self._base else "data")
+            fields = self._codec.packet_class.__struct_fields__
+            name = "raw=" if rest or fields[len(arguments)] != "raw" else ""  # by position where it is next: faster
+            arguments.append(name + ("data[offset:]" if self._base else "data"))
         function, _, parameters = self._call.partition("(")
         call = self._bind(getattr(struct.Struct(self._format), function))
         error_parameters = parameters.removesuffix(")")

@@ -85,6 +85,7 @@ class BenchRobot:
         self._began_us = now_us
         self._stopped = self._restarted = False
         self._delayed: list[tuple[int, int, bytes, Address]] = []  # (due, order, octets, peer)
+        self._order = 0
         self._out: list[tuple[bytes, Address]] = []
 
     @property
@@ -142,7 +143,9 @@ class BenchRobot:
         if self._hits("reorder", faults.reorder):
             due_us += round(REORDER_CYCLES * self._settings.robot.cycle_us)
         copies = 2 if self._hits("dup", faults.dup) else 1
-        self._delayed += [(due_us, len(self._delayed) + copy, data, peer) for copy in range(copies)]
+        for _ in range(copies):
+            self._order += 1
+            self._delayed.append((due_us, self._order, data, peer))
 
     def _hits(self, name: str, share: float) -> bool:
         hit = share > 0 and self._random.random() < share
