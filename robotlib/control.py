@@ -121,11 +121,12 @@ class PlanControl:
 
     # One loop
 
-    def update(self, inputs: Inputs) -> Status:
-        """Take one loop's inputs, run the plan one loop, and return the status."""
+    def update(self, inputs: Inputs, replay: bool = False) -> Status:
+        """Take one loop's inputs, run the plan one loop, and return the status; a replay repeats recorded calls."""
         self.inputs = inputs
         self.log.now_s = self.clock()
-        self._repeat_calls(inputs)
+        if replay:
+            self._repeat_calls(inputs)
         self._take_heartbeats(inputs)
         self.staging.on_jobs(inputs.jobs_done)
         presses = self._arrived(inputs)
@@ -184,7 +185,7 @@ class PlanControl:
         return reasons
 
     def _repeat_calls(self, inputs: Inputs) -> None:
-        for call in inputs.calls:  # only in recordings
+        for call in inputs.calls:
             name, _, argument = call.partition(":")
             if name == "start":
                 self.start(argument)
@@ -302,6 +303,11 @@ class PlanControl:
         held, inputs = self._held, self.inputs
         if held is None or inputs.now_us <= held.since_us:
             return
+        reason = next(iter(self._world_reasons(PHONE)), "")
+        if reason:
+            self._held = None
+            self._refuse(reason)
+            return
         pose = held.kind == "run_pose"
         seen = inputs.pose_seen if pose else inputs.route_seen
         stamp_us = inputs.pose_stamp_us if pose else inputs.route_stamp_us
@@ -313,10 +319,6 @@ class PlanControl:
                 self._refuse("stale-pose")
             return
         self._held = None
-        reason = next(iter(self._world_reasons(PHONE)), "")
-        if reason:
-            self._refuse(reason)
-            return
         try:
             plan = target_plan(values, pose, self.robot.limits, self.robot.field)
             bound = self.robot.bind(plan, None)

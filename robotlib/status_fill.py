@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from .control import PlanControl
     from .runs import Run
 
-__all__ = ["MAX_PATHS", "fill_status"]
+__all__ = ["fill_status"]
 
-MAX_PATHS = 200  # names shown to the phone
 _MAX_NAME = 128
 
 
