@@ -16,7 +16,7 @@ import ntcore
 from wpiutil.sync import waitForObject
 
 from aoabridge.adapters.nt_events import Batch, EventReader, OwnValues
-from aoabridge.adapters.nt_pacing import Subscribe
+from aoabridge.adapters.nt_pacing import FLUSH_GAP_S, Subscribe
 from aoabridge.adapters.nt_poller import Poller
 from aoabridge.adapters.nt_publishers import SCHEMA_TYPE, SETTERS, Publishers, Setter
 from aoabridge.adapters.nt_queue import EventQueue
@@ -202,9 +202,10 @@ class NtClient:
         atexit.unregister(self.close)
         with self._lock:
             self._sender.refuse_puts("the bridge stops")
-            for topic, value in self._phone.values().items():
-                if value is True and topic.startswith(RUN_PREFIX) and self.online:
+            if self.online:
+                for topic in self._phone.raised(RUN_PREFIX):
                     self._phone.set(topic, "boolean", False)
+            time.sleep(FLUSH_GAP_S)  # an earlier flush of this turn would make ntcore ignore the one that counts
             instance.flush()
             time.sleep(LAST_SET_S)
             self._phone.drop_all()

@@ -151,9 +151,9 @@ class Publishers:
         due = [p.flushed_at + DROP_DELAY_S for p in self._dying.values() if not p.unflushed]
         return min(due, default=None)
 
-    def values(self) -> dict[str, NtValue]:
-        """Return the last value of every live topic."""
-        return {topic: p.value for topic, p in self._live.items() if p.value is not None}
+    def raised(self, prefix: str) -> list[str]:
+        """Return the live topics below ``prefix`` whose last value is true."""
+        return [topic for topic, p in self._live.items() if p.value is True and topic.startswith(prefix)]
 
     def _publisher(self, topic: str, type_string: str, properties: Mapping[str, object] | None) -> _Publisher:
         live = self._live.get(topic)

@@ -171,7 +171,16 @@ def test_lost_connection_refuses_what_was_not_flushed_and_drops_phones_only(benc
     assert bench.codes() == [None, "not-connected", "not-connected"]
     assert bench.ntcore.told[-1] == ("drop", "/t")
     assert ("drop", "/own") not in bench.ntcore.told
-    assert bench.phone.values() == {}
+    assert "/t" not in bench.phone
+
+
+def test_raised_run_topics_are_known(bench: Bench) -> None:
+    for topic, value in (("/RoboRoute/RunPose", True), ("/RoboRoute/RunRoute", False), ("/RoboRoute/CancelPlan", True)):
+        bench.put(topic, "boolean", value)
+    bench.settle()
+    assert bench.phone.raised("/RoboRoute/Run") == ["/RoboRoute/RunPose"]
+    bench.phone.drop_all()
+    assert bench.phone.raised("/RoboRoute/Run") == []
 
 
 def test_unpublish_waits_until_the_last_value_is_safe(bench: Bench) -> None:
