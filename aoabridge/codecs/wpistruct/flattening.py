@@ -5,7 +5,8 @@ import math
 import struct
 from typing import Any
 
-from aoabridge.codecs.wpistruct.layout import Member, Record, bit_range
+from aoabridge.codecs.wpistruct.layout import Member, Record, integer_range
+from aoabridge.codecs.wpistruct.names import listed
 from aoabridge.codecs.wpistruct.schema import PRIMITIVES, Declaration
 from aoabridge.errors import EncodeError
 
@@ -16,7 +17,6 @@ _FLOAT32 = struct.Struct("<f")
 _SHOWN_CHARS = 60  # of a foreign key or value in a message
 _MAX_COMPARED_NAMES = 64  # difflib is quadratic: a hint must not cost more than the put
 _MAX_COMPARED_CHARS = 64
-_MAX_LISTED_NAMES = 24
 _KINDS = {
     dict: "an object",
     list: "an array",
@@ -63,7 +63,7 @@ class Flattener:
                 continue
             if not member.shift:
                 entries.append(0)
-            low, high = bit_range(field)
+            low, high = integer_range(field.type, field.bits)
             entries[-1] |= (self._scalar(field, _single(field, item, where), where) & (high - low)) << member.shift
         return entries
 
@@ -152,12 +152,11 @@ def _single(field: Declaration, item: object, where: str) -> object:
 
 
 def _integer(field: Declaration, item: object, where: str) -> int:
-    low, high = bit_range(field)
+    low, high = integer_range(field.type, field.bits)
     if isinstance(item, str) and field.enum:
         numbers = dict(field.enum)
         if item not in numbers:
-            names = ", ".join(list(numbers)[:_MAX_LISTED_NAMES])
-            raise EncodeError(f"{where}: {shown(item)} is not one of {names}", where)
+            raise EncodeError(f"{where}: {shown(item)} is not one of {listed(list(numbers))}", where)
         item = numbers[item]
     if isinstance(item, bool) or not isinstance(item, int | float):
         raise _wrong(where, f"an integer in {low}..{high}", item)

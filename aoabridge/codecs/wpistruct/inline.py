@@ -6,6 +6,7 @@ import msgspec
 
 from aoabridge.codecs.wpistruct.layout import Record
 from aoabridge.codecs.wpistruct.limits import DEFAULT_LIMITS, Limits
+from aoabridge.codecs.wpistruct.names import listed
 from aoabridge.codecs.wpistruct.schema import (
     IDENTIFIER,
     PRIMITIVES,
@@ -67,7 +68,7 @@ class _InlineReader(Reader):
     def _definition_body(self, name: str, at: int) -> None:
         if name in self._open:
             code = "recursive" if name == self._open[-1] else "circular"
-            chain = " <- ".join([name, *reversed(self._open[self._open.index(name) + 1 :])])
+            chain = listed([name, *reversed(self._open[self._open.index(name) + 1 :])], " <- ")
             raise self.error(code, f"struct {name} contains itself: {chain}", at)
         if len(self._open) >= self.limits.depth:
             raise self.error("limit_depth", f"more than {self.limits.depth} levels of structs", at)

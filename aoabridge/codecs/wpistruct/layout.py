@@ -4,6 +4,7 @@ Two views: ``measure`` and ``extent`` are numbers alone, cheap for any schema; `
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -11,7 +12,18 @@ from aoabridge.codecs.wpistruct.limits import Limits
 from aoabridge.codecs.wpistruct.schema import PRIMITIVES, Declaration, Declarations
 from aoabridge.errors import SchemaError
 
-__all__ = ["Extent", "Field", "Measure", "Member", "Record", "bit_range", "extent", "flat_fields", "lay_out", "measure"]
+__all__ = [
+    "Extent",
+    "Field",
+    "Measure",
+    "Member",
+    "Record",
+    "extent",
+    "flat_fields",
+    "integer_range",
+    "lay_out",
+    "measure",
+]
 
 _UNSIGNED_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
@@ -168,16 +180,17 @@ def lay_out(type_name: str, declarations: Declarations, records: Mapping[str, Re
     return Record(type_name, tuple(members), offset + open_unit, slot, "".join(codes))
 
 
-def bit_range(field: Declaration) -> tuple[int, int]:
-    """Return the smallest and largest value of an integer or bool field, narrowed to its bit width."""
-    if field.type == "bool":
+@lru_cache(maxsize=1_024)
+def integer_range(type_name: str, bits: int) -> tuple[int, int]:
+    """Return the smallest and largest value of an integer or bool field of this bit width (0 = whole bytes)."""
+    if type_name == "bool":
         return 0, 1
-    primitive = PRIMITIVES[field.type]
-    if not field.bits:
+    primitive = PRIMITIVES[type_name]
+    if not bits:
         return primitive.low, primitive.high
     if primitive.low:
-        return -(1 << field.bits - 1), (1 << field.bits - 1) - 1
-    return 0, (1 << field.bits) - 1
+        return -(1 << bits - 1), (1 << bits - 1) - 1
+    return 0, (1 << bits) - 1
 
 
 def flat_fields(record: Record, path: str = "", offset: int = 0) -> Iterator[Field]:

@@ -1,11 +1,14 @@
 """Names of struct types as NetworkTables writes them."""
 
+from collections.abc import Sequence
+
 from aoabridge.errors import SchemaError
 
-__all__ = ["STRUCT_PREFIX", "checked_name", "schema_topic_type", "split_type_string"]
+__all__ = ["STRUCT_PREFIX", "checked_name", "listed", "schema_topic_type", "split_type_string"]
 
 STRUCT_PREFIX = "struct:"
 _SCHEMA_PART = "/.schema/struct:"
+_LISTED_CHARS = 1_000  # of names in one message, whatever a network peer calls its types
 _FIRST_PRINTABLE, _DELETE = " ", "\x7f"
 
 
@@ -38,3 +41,13 @@ def checked_name(type_name: str, limit_bytes: int) -> str:
     if any(character < _FIRST_PRINTABLE or character == _DELETE for character in name):
         raise SchemaError("the type name holds a control character", "syntax", name)
     return name
+
+
+def listed(names: Sequence[str], separator: str = ", ") -> str:
+    """Join names for a message, as many as it can hold."""
+    length = 0
+    for index, name in enumerate(names):
+        length += len(name) + len(separator)
+        if index and length > _LISTED_CHARS:
+            return f"{separator.join(names[:index])} and {len(names) - index} more"
+    return separator.join(names)

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from aoabridge.codecs.wpistruct.layout import Member, Record, bit_range
+from aoabridge.codecs.wpistruct.layout import Member, Record, integer_range
 from aoabridge.codecs.wpistruct.schema import PRIMITIVES, Declaration
 
 __all__ = ["Gather", "UnusualError", "gather_of"]
@@ -155,7 +155,7 @@ def _cell_part(key: str, cell: Gather) -> Gather:
 def _unit_part(members: list[Member]) -> Gather:
     fields: list[tuple[str, type[int], int, int, int]] = []
     for member in members:
-        low, high = bit_range(member.field)
+        low, high = integer_range(member.field.type, member.field.bits)
         fields.append((member.field.name, bool if member.field.type == "bool" else int, low, high, member.shift))
 
     def part(value: Any) -> tuple[Any, ...]:

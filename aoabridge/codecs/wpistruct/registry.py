@@ -16,7 +16,7 @@ from aoabridge.codecs.wpistruct.limits import (
     MAX_CACHED_VALUES,
     Limits,
 )
-from aoabridge.codecs.wpistruct.names import STRUCT_PREFIX, checked_name
+from aoabridge.codecs.wpistruct.names import STRUCT_PREFIX, checked_name, listed
 from aoabridge.codecs.wpistruct.schema import (
     Declarations,
     first_difference,
@@ -27,8 +27,6 @@ from aoabridge.codecs.wpistruct.schema import (
 from aoabridge.errors import SchemaError
 
 __all__ = ["Conflict", "InlineAdded", "InlineCheck", "SchemaRegistry"]
-
-_MAX_LISTED_NAMES = 24  # missing types named in one message
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -340,11 +338,10 @@ def _defined(parsed: InlineText, names: Iterable[str]) -> dict[str, _Definition]
 
 def _circular(cycle: list[str], changes: Collection[str]) -> SchemaError:
     start = next(index for index, name in enumerate(cycle) if name in changes)
-    chain = " <- ".join(cycle[start:] + cycle[:start])
+    chain = listed(cycle[start:] + cycle[:start], " <- ")
     return SchemaError(f"struct {cycle[start]} contains itself: {chain}", "circular", cycle[start])
 
 
 def _unresolved(type_name: str, missing: Collection[str]) -> SchemaError:
-    listed = ", ".join(sorted(missing)[:_MAX_LISTED_NAMES])
-    more = f" and {len(missing) - _MAX_LISTED_NAMES} more" if len(missing) > _MAX_LISTED_NAMES else ""
-    return SchemaError(f"struct {type_name} needs types that are not known: {listed}{more}", "unresolved", type_name)
+    message = f"struct {type_name} needs types that are not known: {listed(sorted(missing))}"
+    return SchemaError(message, "unresolved", type_name)

@@ -3,18 +3,25 @@
 Measured: levels of plain numbers read the tuple by index, and the sizes that occur are written out.
 """
 
+import itertools
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, TypeAlias
 
 from aoabridge.codecs.wpistruct.layout import Member, Record
-from aoabridge.codecs.wpistruct.schema import PRIMITIVES
+from aoabridge.codecs.wpistruct.schema import PRIMITIVES, Declaration
 
 __all__ = ["Flat", "Shape", "shape_of", "text_of"]
 
 Flat: TypeAlias = tuple[Any, ...]
 Shape: TypeAlias = Callable[[Flat], dict[str, Any]]
 _Pick: TypeAlias = Callable[[Flat], Any]
+_Part: TypeAlias = Callable[[Flat, dict[str, Any]], None]
+_BitRow: TypeAlias = tuple[str, type[int], int, int, int, int]  # key, bool or int, entry, shift, mask, sign bit
+
+# Shared numbers: a row of a bit-field then costs 0.1 KB.
+_MASKS = tuple([(1 << bits) - 1 for bits in range(65)])
+_SIGNS = tuple([1 << bits >> 1 for bits in range(65)])
 
 
 def text_of(raw: bytes) -> str:
@@ -72,7 +79,21 @@ class _Builder:
         keys = self._plain_keys[name]
         if keys is not None:
             return _numbers(keys, i)
+        if any(member.unit_bytes for member in record.members):
+            return self._with_bits(record.members, i)
         return _mixed([(member.field.name, self._pick(member, i + member.slot)) for member in record.members])
+
+    def _with_bits(self, members: tuple[Member, ...], i: int) -> Shape:
+        """Shape a struct with bit-fields, which are rows of numbers: functions would cost five times the memory."""
+        parts: list[_Part] = []
+        for is_bits, group in itertools.groupby(members, lambda member: member.unit_bytes > 0):
+            if is_bits:
+                parts.append(_bits_part([_bit_row(member, i + member.slot) for member in group]))
+            else:
+                parts += [_pick_part(member.field.name, self._pick(member, i + member.slot)) for member in group]
+        if self._enum_names:
+            parts += [_names_part(m.field.name, _enum_of(m.field)) for m in members if m.unit_bytes and m.field.enum]
+        return _in_parts(tuple(parts))
 
     def _is_plain(self, member: Member) -> bool:
         """True if the entry of the flat tuple is the value."""
@@ -86,16 +107,15 @@ class _Builder:
             return self._structs(member.record, field.count, i)
         if field.type == "char":
             return lambda t: text_of(t[i])
-        read = _bits_pick(member, i) if field.bits else itemgetter(i)
         stop = i + field.count
         if field.enum and self._enum_names:
-            names = {value: name for name, value in reversed(field.enum)}
+            names = _enum_of(field)
             if field.count == 1:
-                return lambda t: names.get(value := read(t), value)
+                return lambda t: names.get(value := t[i], value)
             return lambda t: [names.get(value, value) for value in t[i:stop]]
         if field.count > 1:
             return lambda t: list(t[i:stop])
-        return read
+        return itemgetter(i)
 
     def _structs(self, record: Record, count: int, i: int) -> _Pick:
         if count == 1:
@@ -141,12 +161,48 @@ def _mixed(picks: list[tuple[str, _Pick]]) -> Shape:
     return lambda t: {key: pick(t) for key, pick in fixed}
 
 
-def _bits_pick(member: Member, i: int) -> _Pick:
-    shift, mask = member.shift, (1 << member.field.bits) - 1
-    if member.field.type == "bool":
-        flag = 1 << shift
-        return lambda t: t[i] & flag != 0
-    if PRIMITIVES[member.field.type].low == 0:
-        return lambda t: t[i] >> shift & mask
-    sign = 1 << member.field.bits - 1
-    return lambda t: ((t[i] >> shift & mask) ^ sign) - sign
+def _in_parts(parts: tuple[_Part, ...]) -> Shape:
+    def shape(t: Flat) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        for part in parts:
+            part(t, value)
+        return value
+
+    return shape
+
+
+def _pick_part(key: str, pick: _Pick) -> _Part:
+    def part(t: Flat, value: dict[str, Any]) -> None:
+        value[key] = pick(t)
+
+    return part
+
+
+def _names_part(key: str, names: dict[int, str]) -> _Part:
+    def part(_: Flat, value: dict[str, Any]) -> None:
+        value[key] = names.get(value[key], value[key])
+
+    return part
+
+
+def _bits_part(rows: list[_BitRow]) -> _Part:
+    fixed = tuple(rows)
+
+    def part(t: Flat, value: dict[str, Any]) -> None:
+        for key, kind, i, shift, mask, sign in fixed:
+            value[key] = kind(((t[i] >> shift & mask) ^ sign) - sign)
+
+    return part
+
+
+def _bit_row(member: Member, i: int) -> _BitRow:
+    field = member.field
+    if field.type == "bool":
+        return field.name, bool, i, member.shift, 1, 0
+    signed = PRIMITIVES[field.type].low < 0
+    return field.name, int, i, member.shift, _MASKS[field.bits], _SIGNS[field.bits] if signed else 0
+
+
+def _enum_of(field: Declaration) -> dict[int, str]:
+    """Return the first name of each value."""
+    return {value: name for name, value in reversed(field.enum)}

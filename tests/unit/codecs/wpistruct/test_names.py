@@ -1,6 +1,6 @@
 import pytest
 
-from aoabridge.codecs.wpistruct.names import checked_name, schema_topic_type, split_type_string
+from aoabridge.codecs.wpistruct.names import checked_name, listed, schema_topic_type, split_type_string
 from aoabridge.errors import SchemaError
 
 
@@ -58,3 +58,13 @@ def test_refused_names(name: str, code: str) -> None:
     with pytest.raises(SchemaError) as caught:
         checked_name(name, 255)
     assert caught.value.code == code
+
+
+def test_a_list_of_names_is_bounded() -> None:
+    assert listed(["a", "b"]) == "a, b"
+    assert listed(["a", "b"], " <- ") == "a <- b"
+    assert listed([]) == ""
+    assert listed(["a" * 5_000]) == "a" * 5_000
+    text = listed([f"{index:08}" for index in range(500)])
+    assert text.endswith(" and 400 more")
+    assert len(text) < 1_100
