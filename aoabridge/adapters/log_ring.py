@@ -62,7 +62,7 @@ class LogRing(logging.Handler):
     def lines(
         self, *, count: int | None = None, level: str | None = None, device: str | None = None, since: int = 0
     ) -> tuple[list[LogLine], int]:
-        """The newest ``count`` lines from seq ``since``, of that level or worse, about that device; and the next seq."""
+        """The newest ``count`` lines from seq ``since``, of that level or worse, about that device; the next seq."""
         names = logging.getLevelNamesMapping()
         least = names.get((level or "debug").upper(), logging.DEBUG)
         with self._guard:
