@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from aoabridge.bridge.link import Link
 from aoabridge.bridge.outbox import Slot
 from aoabridge.bridge.puts import SCHEMA_TYPE, PutRules
-from aoabridge.bridge.topics import Topic, TopicTable
+from aoabridge.bridge.topics import Topic, TopicTable, value_bytes
 from aoabridge.codecs.wpistruct import SchemaRegistry, schema_topic_type
 from aoabridge.errors import LinkError, SchemaError
 from aoabridge.phone.keys import is_reserved, normalise_key
@@ -61,7 +61,7 @@ class Fanout:
         topic.seen_at = now
         if topic.type == SCHEMA_TYPE:
             self._on_schema(topic, value, now)
-        if not self._topics.hold(topic, value, time_us):
+        if not self._topics.hold(topic, value, time_us) and not self._hold_after_shedding(topic, value, time_us):
             self.counters["too_large"] += 1
             error = LinkError("too much data is held for phones: the value is skipped", "too-large", topic=topic.key)
             for slot in topic.slots:
@@ -72,6 +72,11 @@ class Fanout:
         for slot in topic.slots:
             if writer is None or self._links[writer].outbox is not slot.outbox:
                 slot.outbox.offer(slot, now)
+
+    def _hold_after_shedding(self, topic: Topic, value: NtValue, time_us: int) -> bool:
+        for link in self._links.values():
+            link.outbox.shed(value_bytes(value))
+        return self._topics.hold(topic, value, time_us)
 
     # Schemas.
 

@@ -113,10 +113,25 @@ class Outbox:
         held = value_bytes(topic.value)
         lane.append(Sample(topic.value, topic.time_us, held))
         self._budget.used += held
-        while len(lane) > self._lane_limit or (len(lane) > 1 and not self._budget.fits(0)):
-            self._budget.used -= lane.popleft().held
-            slot.dropped += 1
-            self._counters["dropped"] += 1
+        while lane and (len(lane) > self._lane_limit or not self._budget.fits(0)):
+            self._drop_oldest(slot, lane)
+
+    def _drop_oldest(self, slot: Slot, lane: deque[Sample]) -> None:
+        self._budget.used -= lane.popleft().held
+        slot.dropped += 1
+        self._counters["dropped"] += 1
+
+    def shed(self, extra: int) -> None:
+        """Drop the oldest samples of every lane until ``extra`` more bytes fit, or nothing is left to drop."""
+        lanes = [(slot, slot.lane) for slot in self._waiting_slots() if slot.lane]
+        while lanes and not self._budget.fits(extra):
+            for slot, lane in lanes:
+                self._drop_oldest(slot, lane)
+            lanes = [(slot, lane) for slot, lane in lanes if lane]
+
+    def _waiting_slots(self) -> list[Slot]:
+        deferred = (slot for _, _, slot in self._deferred if slot.place is Place.DEFERRED)
+        return [*self._ready, *dict.fromkeys(deferred)]
 
     def refresh(self, slot: Slot) -> None:
         """Send the current value at once, whatever the slot's period says, even if it was sent before."""
@@ -146,7 +161,7 @@ class Outbox:
 
     def drop_values(self) -> None:
         """Forget every waiting value; the slots stay."""
-        for slot in (*self._ready, *(entry[2] for entry in self._deferred)):
+        for slot in self._waiting_slots():
             slot.place = Place.NOWHERE
             if slot.lane is not None:
                 self._budget.used -= sum(sample.held for sample in slot.lane)
@@ -263,7 +278,8 @@ class Outbox:
 
     def take_dropped(self) -> list[tuple[str, int]]:
         """Keys of every-sample topics that lost samples, and how many, since the last call."""
-        lost = [(slot.topic.key, slot.dropped) for slot in self._ready if slot.dropped]
-        for slot in self._ready:
+        losers = [slot for slot in self._waiting_slots() if slot.dropped]
+        lost = [(slot.topic.key, slot.dropped) for slot in losers]
+        for slot in losers:
             slot.dropped = 0
         return lost

@@ -71,7 +71,8 @@ class PutDesk:
             if topic.value is not True or not is_run_pulse(topic.name, topic.type):
                 continue
             owned = self._owners.find(topic.name)
-            if owned is None or not owned.links - {link.ident}:
+            lowered_already = owned is not None and owned.value is False
+            if not lowered_already and (owned is None or not owned.links - {link.ident}):
                 self._order(link.ident, PutOp.SET, topic.name, "boolean", False)
                 self._owners.lower(link.ident, topic.name, now)
 
