@@ -17,7 +17,7 @@ from aoabridge.codecs.wpistruct.layout import Field, Record, flat_fields
 from aoabridge.codecs.wpistruct.limits import Limits
 from aoabridge.codecs.wpistruct.packing import Gather, UnusualError, gather_of
 from aoabridge.codecs.wpistruct.shaping import Flat, Shape, shape_of
-from aoabridge.errors import DecodeError, EncodeError, TruncatedError
+from aoabridge.errors import DecodeError, EncodeError, SchemaError, TruncatedError
 
 __all__ = ["Buffer", "Encoded", "StructCodec", "compile_codec"]
 
@@ -60,9 +60,16 @@ class StructCodec:
         """The leaves in order, with paths and places."""
         return tuple(flat_fields(self._record))
 
-    @cached_property
+    @property
     def inline_schema(self) -> str:
         """The canonical inline text; SchemaError ``limit_inline`` if it would be too long for a phone."""
+        if self._inline is None:
+            message = f"inline text of more than {self._limits.inline_bytes} bytes"
+            raise SchemaError(message, "limit_inline", self.type_name)
+        return self._inline
+
+    @cached_property
+    def _inline(self) -> str | None:
         return inline_text(self._record, self._limits)
 
     def decode_array(self, data: Buffer) -> list[dict[str, Any]]:

@@ -15,8 +15,8 @@ __all__ = ["Flattener", "shown"]
 _MAX_EXACT = 2**53  # up to here every integral float stands for one integer
 _FLOAT32 = struct.Struct("<f")
 _SHOWN_CHARS = 60  # of a foreign key or value in a message
-_MAX_COMPARED_NAMES = 64  # difflib is quadratic: a hint must not cost more than the put
-_MAX_COMPARED_CHARS = 64
+_MAX_COMPARED_NAMES = 32  # difflib is quadratic: a hint must not cost more than the put
+_MAX_COMPARED_CHARS = 32
 _KINDS = {
     dict: "an object",
     list: "an array",

@@ -112,28 +112,28 @@ def _end_after_semicolon(reader: _InlineReader) -> None:
         raise reader.expected("end of text")
 
 
-def inline_text(record: Record, limits: Limits = DEFAULT_LIMITS) -> str:
-    """Return the canonical inline text of a laid-out struct; SchemaError ``limit_inline`` if it is too long."""
+def inline_text(record: Record, limits: Limits = DEFAULT_LIMITS) -> str | None:
+    """Return the canonical inline text of a laid-out struct; None if it is longer than the limit."""
     name = record.type_name
     if re.fullmatch(IDENTIFIER, name) is None:
         name = _FIRST.sub("_", name[0]) + _FOREIGN.sub("_", name[1:])
     return _definition_text(record, name, limits.inline_bytes, {})
 
 
-def _definition_text(record: Record, name: str, limit: int, done: dict[str, str]) -> str:
+def _definition_text(record: Record, name: str, limit: int, done: dict[str, str]) -> str | None:
     parts: list[str] = []
     length = len(name.encode("utf-8")) + len("struct  {}")
     for member in record.members:
         inner = member.record
-        if inner is None:
-            text = declaration_text(member.field)
-        else:
-            if inner.type_name not in done:
-                done[inner.type_name] = _definition_text(inner, inner.type_name, limit, done)
-            text = declaration_text(member.field, done[inner.type_name])
-        length += len(text.encode("utf-8")) + 2
-        # Every level contains the ones below it: as soon as one is too long, the whole is.
-        if length > limit + 1:
-            raise SchemaError(f"inline text of more than {limit} bytes", "limit_inline", record.type_name)
-        parts.append(f"{text};")
+        type_text: str | None = None
+        if inner is not None:
+            type_text = done.get(inner.type_name) or _definition_text(inner, inner.type_name, limit, done)
+            # Every level contains the ones below it: as soon as one is too long, the whole is.
+            if type_text is None:
+                return None
+            done[inner.type_name] = type_text
+        parts.append(f"{declaration_text(member.field, type_text)};")
+        length += len(parts[-1].encode("utf-8")) + bool(parts[1:])
+        if length > limit:
+            return None
     return f"struct {name} {{{' '.join(parts)}}}"

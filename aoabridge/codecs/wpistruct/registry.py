@@ -80,7 +80,7 @@ class SchemaRegistry:
         self._text_bytes = 0
         self._codecs: OrderedDict[tuple[str, bool], StructCodec] = OrderedDict()
         self._codec_values = 0
-        self._inline_names: OrderedDict[str, str] = OrderedDict()
+        self._inline_names: OrderedDict[str, str] = OrderedDict()  # texts that add nothing to what is known
 
     def __contains__(self, type_name: str) -> bool:
         return type_name.removeprefix(STRUCT_PREFIX) in self._definitions
@@ -109,14 +109,14 @@ class SchemaRegistry:
 
         Raises SchemaError: ``conflict`` if a type is known otherwise, ``unresolved`` if a nested one is known nowhere.
         """
-        known = self._inline_names.get(text)
-        if known is not None:
-            self._inline_names.move_to_end(text)
-            return known
         return self.admit_inline(text).type_name
 
     def admit_inline(self, text: str, replace: Collection[str] = ()) -> InlineAdded:
         """Do as ``add_inline`` does, say what changed, and redefine the types in ``replace`` instead of refusing."""
+        known = self._inline_names.get(text)
+        if known is not None:
+            self._inline_names.move_to_end(text)
+            return InlineAdded(known, frozenset())
         parsed = parse_inline(text, self.limits)
         new, conflicts = self._compare(parsed)
         for conflict in conflicts:

@@ -345,9 +345,10 @@ def test_admit_inline_replaces_what_the_caller_owns_and_nothing_else() -> None:
 def test_the_result_of_an_inline_text_is_kept_until_the_registry_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     made = SchemaRegistry()
     made.add_inline(POSE2D_INLINE)
-    monkeypatch.setattr(made, "admit_inline", None)
-    assert made.add_inline(POSE2D_INLINE) == "Pose2d"
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(made, "_stage", None)  # nothing is read or checked again
+        assert made.add_inline(POSE2D_INLINE) == "Pose2d"
+        assert made.admit_inline(POSE2D_INLINE) == InlineAdded("Pose2d", frozenset())
     made.add("Rotation2d", "double value;double rate")
     with pytest.raises(SchemaError, match="Rotation2d is known with another field") as caught:
         made.add_inline(POSE2D_INLINE)
