@@ -39,7 +39,6 @@ SWITCH_BUDGET_S: Final = 10.0  # Android drops its own request after that
 NATIVE_STAYS_S: Final = 3.0
 SETTLE_S: Final = 0.3  # a device without interfaces may only be one whose interfaces are not there yet
 FRESH_S: Final = 5.0  # claimed later than this after its arrival, a switched phone may have queued old puts
-
 RESET_SETTLES_S: Final = 2.0
 OWN_RESET_S: Final = 10.0
 
@@ -67,12 +66,11 @@ class PortMachine(PortRecord):
         if step == "link":
             return self._on_link_end(result, now) + self._advance(now)
         self._pending = None
+        actions: list[Action] = []
         if step == "probe":
-            actions = self._on_probed(result, now)
+            self._on_probed(result, now)
         elif step in ("open", "reopen"):
             actions = self._on_opened(step, result, now)
-        else:
-            actions = []
         return actions + self._advance(now)
 
     def on_accepted(self, now: float) -> None:
@@ -191,7 +189,7 @@ class PortMachine(PortRecord):
 
     # Results.
 
-    def _on_probed(self, result: StepResult, now: float) -> list[Action]:
+    def _on_probed(self, result: StepResult, now: float) -> None:
         if isinstance(result, int) and result > 0:
             self._on_start(result, now)
         elif self.device is None:
@@ -202,7 +200,6 @@ class PortMachine(PortRecord):
             self._on_probe_failed(result, now)
         else:
             self._on_refused(now)
-        return []
 
     def _on_start(self, version: int, now: float) -> None:
         self.aoa_version = version
@@ -247,13 +244,17 @@ class PortMachine(PortRecord):
 
     def _on_opened(self, step: str, result: StepResult, now: float) -> list[Action]:
         opened = isinstance(result, int) and result > 0
+        device, target = self.device, self._target
         expected = self.state.has_link if step == "reopen" else self.state in (PortState.OPENING, PortState.BLOCKED)
-        target = self._target
-        if not expected or self.device is None or target is None or self.device.address != target.address:
+        if not expected or device is None or target is None or device.address != target.address:
             return self._close(now) if opened else []
         if isinstance(result, int) and opened:
             self._on_linked(step, result, now)
-        elif isinstance(result, UsbError):
+            return []
+        if self.state.has_link:
+            self._note_link(now)
+            self._enter(PortState.OPENING, now)
+        if isinstance(result, UsbError):
             self._on_open_failed(result, now)
         else:
             self._reopen_later(now, "no accessory interface")

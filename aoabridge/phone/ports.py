@@ -206,26 +206,26 @@ class PortTable:
 
     def _elsewhere(self, device: UsbDevice, own: int | None, occupied: set[str]) -> int | None:
         """The empty port that this phone has left for another one: the companion bus, or a hand."""
-        if own is not None and not self._is_free_for(device, self._machines[own]):
+        own_machine = self._machines[own] if own is not None else None
+        if own_machine is not None and own_machine.state is not PortState.ABSENT:
             return None
-        serial = self._trusted(device)
-        for port_id, machine in self._machines.items():
-            last = machine.last_device
-            waits = machine.state is PortState.ABSENT or (machine.state is PortState.SWITCHING and device.is_accessory)
-            if not waits or last is None or port_id == own or machine.port in occupied:
-                continue
-            same_socket = last.is_accessory != device.is_accessory and (
-                device.peer == machine.port or last.peer == device.port
-            )
-            if same_socket or (serial and last.serial == serial):
-                return port_id
-        return None
+        left = [i for i, m in self._machines.items() if i != own and m.port not in occupied and self._is_of(m, device)]
+        switching = [i for i in left if self._machines[i].state is PortState.SWITCHING]
+        if device.is_accessory and switching:
+            return switching[0]
+        last = own_machine.last_device if own_machine else None
+        if last is not None and last.serial == device.serial:
+            return None  # back where it was
+        return next((i for i in left if i not in switching), None)
 
-    @staticmethod
-    def _is_free_for(device: UsbDevice, own: PortMachine) -> bool:
-        """True if the port's own machine waits for no phone, or for another one than ``device``."""
-        last = own.last_device
-        return own.state is PortState.ABSENT and (last is None or last.serial != device.serial)
+    def _is_of(self, machine: PortMachine, device: UsbDevice) -> bool:
+        """True if ``device`` may be the phone of ``machine`` at another port."""
+        last = machine.last_device
+        if last is None:
+            return False
+        same_socket = device.peer == machine.port or last.peer == device.port
+        serial = self._trusted(device)
+        return (same_socket and last.is_accessory != device.is_accessory) or (bool(serial) and last.serial == serial)
 
     def _add(self, port: str) -> int:
         port_id, self._next_id = self._next_id, self._next_id + 1
@@ -309,16 +309,17 @@ class PortTable:
 
 def _issue_codes(machine: PortMachine, now: float) -> list[str]:
     state = machine.state
+    present = state is not PortState.ABSENT
     linked_s = now - machine.link.since
     conditions = {
         "usb-permission": state is PortState.BLOCKED,
         "usb-unlisted": machine.device is not None and machine.verdict is not None and machine.verdict.unlisted,
-        "usb-busy": machine.busy_since is not None and now - machine.busy_since > BUSY_SHOWN_S,
+        "usb-busy": present and machine.busy_since is not None and now - machine.busy_since > BUSY_SHOWN_S,
         "usb-flapping": machine.is_flapping(now),
-        "usb-memory": machine.out_of_memory and not (state.has_link and linked_s >= MEMORY_CURED_S),
-        "phone-lost": state is PortState.ABSENT and machine.was_live,
-        "phone-refused": machine.refusals.count > 0 and state is not PortState.ABSENT,
-        "phone-switch": machine.no_switches.count > 0 and state is not PortState.ABSENT,
+        "usb-memory": present and machine.out_of_memory and not (state.has_link and linked_s >= MEMORY_CURED_S),
+        "phone-lost": not present and machine.was_live,
+        "phone-refused": present and machine.refusals.count > 0,
+        "phone-switch": present and machine.no_switches.count > 0,
         "app-silent": state is PortState.LINKED and linked_s > SILENT_SHOWN_S and not machine.link.valid_line,
     }
     return [code for code, shown in conditions.items() if shown]

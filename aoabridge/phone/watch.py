@@ -65,7 +65,8 @@ class Presence:
             self.empty_since = now
             edges.append(Gone(before))
         if device is not None:
-            edges.append(Returned(device, now - self.empty_since, self._is_other(device)))
+            never_left = device.address == self._dead
+            edges.append(Returned(device, 0.0 if never_left else now - self.empty_since, self._is_other(device)))
             self.last = device
         return edges
 
