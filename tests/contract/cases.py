@@ -71,7 +71,7 @@ def merged(phones, overrides):
 
 def failures(expect, metrics, *, skip=()):
     """Texts of the expectations that do not hold; `metrics(name, phone)` raises KeyError for one the rig lacks."""
-    texts = []
+    texts = list(metrics.problems)
     for name, op, wanted, *phone in expect:
         if name in skip:
             continue

@@ -4,7 +4,7 @@ from collections import Counter
 
 from fakes.recorder import percentile
 
-__all__ = ["Evidence", "Observation"]
+__all__ = ["Evidence", "Observation", "Refused"]
 
 LINKED = ("LINKED", "LIVE", "STALE")
 GRACE_S = 1.5  # a value published this shortly before the end may still be on its way
@@ -42,10 +42,22 @@ class Observation:
         return history[-1][1] if history else "ABSENT"
 
 
+class Refused:
+    """The configuration of the case is refused: nothing ran."""
+
+    def __init__(self, error):
+        self.problems = []
+        self._error = error
+
+    def __call__(self, name, phone):
+        return self._error if name == "config_error" else 0
+
+
 class Evidence:
     """Metrics of one run. `device` is per phone what the emulated device counted; `host` what only the host knows."""
 
-    def __init__(self, *, device, seen, notes, puts, published, begin, end, host):
+    def __init__(self, *, device, seen, notes, puts, published, begin, end, host, problems=()):
+        self.problems = list(problems)
         self._device = device
         self._seen = seen
         self._notes = notes  # [(time, event, phone, arguments)]

@@ -78,6 +78,7 @@ class FakeHost:
         self._backend = rig.bus.backend
         self.loop = _ScaledLoop(rig.bus.clock)
         self._ready = threading.Event()
+        self.loop.set_exception_handler(self._on_exception)
         self._thread = threading.Thread(target=self._run, name="host-loop", daemon=True)
         self._thread.start()
         if not self._ready.wait(START_S):
@@ -100,6 +101,11 @@ class FakeHost:
                 task.cancel()
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
             self.loop.close()
+
+    def _on_exception(self, loop, context):
+        """Nothing may escape to the loop, neither of the product nor of the rig."""
+        self.rig.problems.append(f"{context.get('message')}: {context.get('exception')!r}")
+        loop.default_exception_handler(context)
 
     def _start(self):
         asyncio.events._set_running_loop(self.loop)
@@ -147,7 +153,7 @@ class FakeHost:
         self._note_states()
         if self.core.links:
             self.thread_stall_s = max(self.thread_stall_s, now - self.phones.seen_at())
-        self.coalesced = max([self.coalesced, *(link.outbox.coalesced for link in self.core.links.values())])
+        self.coalesced = max([self.coalesced, *(link.counters["coalesced"] for link in self.core.links.values())])
         self._expected = now + OBSERVE_S * self.rig.speed
         self._timer = self.loop.call_at(self._expected, self._observe)
 

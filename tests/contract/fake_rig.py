@@ -6,6 +6,7 @@ from pathlib import Path
 
 from aoabridge.adapters.nt import NtClient
 from aoabridge.daemon.settings import nt_settings
+from contract.evidence import Refused
 from contract.fake_host import ErrorCount, FakeHost
 from contract.hostconfig import config_of
 from contract.realtime import RealTimeRig
@@ -24,9 +25,10 @@ FAST_METRICS = frozenset(
         *("identity_swaps", "aoa_version", "errors_logged", "min_start_gap_s", "start_times_s", "udev_sets_power_on"),
         *("link_after_host_start_s", "usb_calls_on_loop_thread", "bytes_to_other_interfaces", "out_multiple_of_mps"),
         *("zlp_out", "out_max_bytes", "first_out_byte", "out_order_violations", "lines_corrupt", "lines_duplicated"),
+        *("links_ended", "live_after_plug_s", "link_after_replug_s"),
     }
 )
-FAST_ITEMS = frozenset({"app_flood", "app_chunks", "app_bytes", "app_mute", "accept_out"})
+SLOW_ITEMS = frozenset({"app_flood", "app_chunks", "app_bytes", "app_mute"})
 
 
 class FakeRig(RealTimeRig):
@@ -50,7 +52,7 @@ class FakeRig(RealTimeRig):
     @staticmethod
     def _may_be_fast(run):
         items = {item["do"] for item in run.script}
-        return all(entry[0] in FAST_METRICS for entry in run.expect) and not items & FAST_ITEMS
+        return all(entry[0] in FAST_METRICS for entry in run.expect) and not items & SLOW_ITEMS
 
     def _warm_up(self):
         """What ntcore keeps for the life of a process must not count as left over."""
@@ -155,7 +157,7 @@ def play_fake(run, shorten=None):
     """The metrics of one run."""
     _, error = config_of(run.host)
     if run.wants_config_error or error is not None:
-        return lambda name, phone: {"config_error": error}.get(name, 0)
+        return Refused(error)
     rig = FakeRig(run, shorten)
     try:
         with rig.errors:

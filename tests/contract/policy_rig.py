@@ -2,7 +2,7 @@
 
 import json
 
-from contract.evidence import Evidence, Observation
+from contract.evidence import Evidence, Observation, Refused
 from contract.hostconfig import config_of
 from contract.policy_host import PolicyHost
 from contract.script import Script
@@ -144,6 +144,7 @@ class PolicyRig:
                 "errors_logged": self.host.errors_logged if self.host else 0,
                 "pending_values": self.pending_values,
             },
+            problems=[f"condition {name} never came" for name in self._script.never],
         )
 
 
@@ -151,5 +152,5 @@ def play_policy(run):
     """The metrics of one run."""
     config, error = config_of(run.host)
     if run.wants_config_error or error is not None:
-        return lambda name, phone: {"config_error": error}.get(name, 0)
+        return Refused(error)
     return PolicyRig(run, config).play().evidence()

@@ -25,6 +25,7 @@ class RealTimeRig:
         self.origin = time.monotonic()
         self.seen = Observation()
         self.notes = []
+        self.problems = []
         self.robot = Robot(self.origin, speed)
         self.script = Script(run, self, shorten)
         self.begin = self.now()
@@ -72,4 +73,5 @@ class RealTimeRig:
             begin=self.begin,
             end=end,
             host=host,
+            problems=[*self.problems, *(f"condition {name} never came" for name in self.script.never)],
         )

@@ -1,6 +1,7 @@
 """The app on the emulated phone: known (as teams run it), hello (with the extensions), silent, closed, echo."""
 
 import json
+from collections import deque
 
 from fakes.applog import AppLog
 from fakes.lines import InboundBook
@@ -92,7 +93,8 @@ class App(Traffic):
         self._line_start = self.function.out.delivered_bytes
         self.log.last_line_at = self.clock.now()
         if self.profile.stale_request and self.function.out.last_request:
-            self._on_chunk(self.function.out.last_request)
+            for raw, start in self._on_chunk(self.function.out.last_request):
+                self._on_line(raw, start)
         self._read()
         if self.kind == "known":
             self._watch_silence(self._session)
@@ -186,30 +188,35 @@ class App(Traffic):
             self._stuck = False  # the read of a closed run came back at last
             return
         lines = self._on_chunk(data)
-        if session is not self._session:
-            return
-        if self.profile.lines_per_s and lines:
-            self._later(lines / self.profile.lines_per_s, self._read)
-        else:
+        pace_s = 1 / self.profile.lines_per_s if self.profile.lines_per_s else 0.0
+        self._digest(session, deque(lines), pace_s)
+
+    def _digest(self, session, lines, pace_s):
+        """Handles line after line, each for `pace_s` unless it is blank, then reads again."""
+        while lines and session is self._session:
+            raw, start = lines.popleft()
+            self._on_line(raw, start)
+            if pace_s and raw.strip():
+                self._later(pace_s, lambda: self._digest(session, lines, pace_s))
+                return
+        if session is self._session:
             self._read()
 
     def _on_chunk(self, data):
-        """Splits into lines; returns how many were not blank."""
+        """Takes bytes; returns the complete lines as (text, position in the stream)."""
         if self.kind == "echo":
             self.write(data)
-            return 0
+            return []
         self._buffer += data
-        session, count = self._session, 0
-        while session is self._session and (end := self._buffer.find(b"\n")) >= 0:
-            raw = bytes(self._buffer[:end])
+        lines = []
+        while (end := self._buffer.find(b"\n")) >= 0:
+            lines.append((bytes(self._buffer[:end]), self._line_start))
             del self._buffer[: end + 1]
-            start, self._line_start = self._line_start, self._line_start + end + 1
-            count += bool(raw.strip())
-            self._on_line(raw, start)
+            self._line_start += end + 1
         if len(self._buffer) > DROP_BYTES:
             self._line_start += len(self._buffer)
             self._buffer.clear()
-        return count
+        return lines
 
     def _on_line(self, raw, start):
         first_full = False
