@@ -14,7 +14,12 @@ __all__ = ["Daemon", "connect", "socket_paths"]
 SYSTEM_SOCKET = Path("/run/aoabridge/control.sock")
 ANSWER_S = 5.0  # a daemon whose loop does not turn for so long is as good as down
 MAX_LINE_BYTES = 1 << 24  # far above any snapshot; protects a client from a wrong peer
-_STATUS_OF = {"forbidden": Exit.PERMISSION, "bad-request": Exit.USAGE, "not-found": Exit.NEGATIVE}
+_STATUS_OF = {
+    "forbidden": Exit.PERMISSION,
+    "bad-request": Exit.USAGE,
+    "not-found": Exit.NEGATIVE,
+    "cannot-create": Exit.CANNOT_CREATE,
+}
 
 
 def socket_paths(given: str | None) -> list[Path]:

@@ -1,10 +1,10 @@
 """``aoabridge log``: the daemon's lines in memory, or the journal if no daemon runs."""
 
 import argparse
-import importlib
 from collections.abc import Iterable
 from typing import Any
 
+from aoabridge.adapters.journal_reader import JournalMissingError, lines
 from aoabridge.cli.client import connect
 from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.output import drop_output, printable, say, say_json, until_end
@@ -43,12 +43,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _journal(args: argparse.Namespace, why: CommandError) -> Iterable[dict[str, Any]]:
+    found = False
     try:
-        reader = importlib.import_module("aoabridge.adapters.journal_reader")
-    except ModuleNotFoundError:
+        for line in lines(level=args.level, device=args.device, follow=args.follow):
+            found = True
+            yield line
+    except JournalMissingError:
         raise why from None
-    lines: Iterable[dict[str, Any]] = reader.lines(level=args.level, device=args.device, follow=args.follow)
-    return lines
+    if not found:
+        raise why
 
 
 def _print(args: argparse.Namespace, lines: Iterable[dict[str, Any]]) -> None:

@@ -1,0 +1,140 @@
+"""``aoabridge doctor``: one line per check, and under each complaint the command that cures it."""
+
+import argparse
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from aoabridge.checks.machine import (
+    group_checks,
+    journal_checks,
+    library_checks,
+    platform_checks,
+    power_checks,
+    unit_checks,
+)
+from aoabridge.checks.network import network_checks
+from aoabridge.checks.result import Check, Outcome, from_issue, passed
+from aoabridge.checks.usb import device_checks, host_checks, rule_checks
+from aoabridge.cli.client import connect
+from aoabridge.cli.exits import CommandError, Exit
+from aoabridge.cli.output import coloured, printable, red, say, say_json
+from aoabridge.config import config_path, load_config, rendered
+from aoabridge.config.loader import LoadResult
+from aoabridge.phone.filter import DeviceName, DeviceRules
+
+__all__ = ["add_parser", "all_checks", "run"]
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="check this machine and print the command that cures each fault",
+        description="Works without daemon, root and configuration. Exit 1 if any check fails.",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only what concerns this phone or port")
+    parser.add_argument("--bundle", metavar="FILE.zip", help="also collect everything a helper would ask for")
+    parser.add_argument("--with-values", action="store_true", help="put topic values into the bundle")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 if nothing fails, 1 if anything does, 73 if the bundle cannot be written."""
+    root = Path("/")
+    loaded = load_config(config_path(args.config))
+    checks = all_checks(root, loaded, args.socket)
+    if args.name:
+        wanted = _also_called(args.name, args.socket)
+        checks = [check for check in checks if not check.subject or check.subject in wanted]
+    good = all(check.outcome is not Outcome.FAIL for check in checks)
+    if args.json:
+        shown = [{"code": c.code, "result": c.outcome.value, "text": c.text, "fix": c.fix} for c in checks]
+        say_json({"checks": shown, "ok": good})
+    else:
+        _print(args, checks)
+    if args.bundle:
+        bundle = importlib.import_module("aoabridge.checks.bundle")
+        try:
+            names = bundle.write_bundle(Path(args.bundle), root, loaded, checks, _asker(args))
+        except OSError as error:
+            raise CommandError(f"{args.bundle}: {error.strerror}", Exit.CANNOT_CREATE) from None
+        if not args.json:
+            say(f"{args.bundle}: {', '.join(names)}; serials hashed")
+    return int(Exit.OK if good else Exit.NEGATIVE)
+
+
+def all_checks(root: Path, loaded: LoadResult, socket: str | None) -> list[Check]:
+    """Every check, in the order in which a person would look."""
+    checks = [*platform_checks(), *host_checks(root), *library_checks(), *rule_checks(root), *group_checks()]
+    checks += [*device_checks(root, _rules(loaded)), *power_checks(root), *_config_checks(loaded)]
+    if loaded.config is not None:
+        checks += network_checks(loaded.config)
+    return [*checks, *unit_checks(root), *journal_checks(root), *_daemon_checks(socket)]
+
+
+def _rules(loaded: LoadResult) -> DeviceRules:
+    if loaded.config is None:
+        return DeviceRules()
+    devices = loaded.config.devices
+    names = tuple(DeviceName(device.name, device.serial, device.port) for device in loaded.config.device)
+    return DeviceRules(devices.max, devices.accept, devices.allow, devices.deny, devices.reset_stuck, names)
+
+
+def _config_checks(loaded: LoadResult) -> Iterator[Check]:
+    if loaded.errors:
+        yield from_issue("config-rejected", error=rendered(loaded.errors[0]))
+    elif loaded.source == "defaults":
+        yield passed("config-rejected", "configuration: no file, the defaults apply")
+    else:
+        yield passed("config-rejected", f"configuration: {loaded.source} is in order")
+
+
+def _daemon_checks(socket: str | None) -> Iterator[Check]:
+    """Whether a daemon runs, and what it complains about itself."""
+    try:
+        with connect(socket) as daemon:
+            snapshot = daemon.request("status")
+    except CommandError as error:
+        yield Check("daemon", Outcome.WARN, printable(str(error)), error.cure)
+        return
+    yield passed("daemon", f"daemon: {snapshot.get('verdict')}, {snapshot.get('sentence')}")
+    results = {"problem": Outcome.FAIL, "warn": Outcome.WARN}
+    for issue in snapshot.get("issues", ()):
+        outcome = results.get(issue["severity"], Outcome.PASS)
+        yield Check(issue["code"], outcome, issue["sentence"], issue["fix"], issue["subject"])
+
+
+def _also_called(name: str, socket: str | None) -> set[str]:
+    """A phone's name and its port, whichever of both was given."""
+    try:
+        with connect(socket) as daemon:
+            phones = daemon.request("status").get("phones", ())
+    except CommandError:
+        return {name}
+    return {name}.union(*({phone["name"], phone["port"]} for phone in phones if name in (phone["name"], phone["port"])))
+
+
+def _asker(args: argparse.Namespace) -> Any:
+    """Asks a daemon, None without one: ``ask(request, **arguments)``."""
+
+    def ask(name: str, **arguments: object) -> dict[str, Any] | None:
+        if name == "topics":
+            arguments["values"] = bool(args.with_values)
+        try:
+            with connect(args.socket) as daemon:
+                return daemon.request(name, **arguments)
+        except CommandError:
+            return None
+
+    return ask
+
+
+def _print(args: argparse.Namespace, checks: list[Check]) -> None:
+    colour = coloured(args)
+    for check in checks:
+        if args.quiet and check.outcome is Outcome.PASS:
+            continue
+        say(red(f"{check.outcome.value}  {check.text}", colour and check.outcome is Outcome.FAIL))
+        if check.fix and check.outcome is not Outcome.PASS:
+            say(f"      fix: {check.fix}")
