@@ -46,6 +46,7 @@ class PhoneFacts:
         link: LinkId | None = None,
         serial: str | None = None,
         model: str | None = None,
+        aoa_version: int | None = None,
         reconnects: int = 0,
         since: float | None = None,
     ) -> None:
@@ -55,6 +56,7 @@ class PhoneFacts:
         self.link = link
         self.serial = serial
         self.model = model
+        self.aoa_version = aoa_version
         self.reconnects = reconnects
         self.since = since
 
@@ -202,6 +204,7 @@ class Observer:
             port=facts.port,
             serial=facts.serial,
             model=facts.model,
+            aoa_version=facts.aoa_version,
             reconnects=facts.reconnects,
             since_s=None if facts.since is None else now - facts.since,
         )

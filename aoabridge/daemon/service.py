@@ -21,8 +21,10 @@ from aoabridge.daemon.pipes import PipeHost
 from aoabridge.daemon.relay import Relay
 from aoabridge.daemon.settings import core_settings, device_rules, identity, nt_settings, nt_target
 from aoabridge.daemon.sources import SourceHost
+from aoabridge.daemon.surfaces import Surfaces
 from aoabridge.daemon.taps import Taps
 from aoabridge.daemon.usb_links import UsbLinks
+from aoabridge.sources import SOURCES
 from aoabridge.status.views import SourceView
 
 __all__ = ["Bridge"]
@@ -42,6 +44,7 @@ class Bridge:
         config: Config,
         socket: Path | None,
         *,
+        state_dir: Path | None = None,
         relay_allowed: bool = True,
         phones: Callable[..., PhoneHost] | None = PhoneHost,
         clock: Callable[[], float] = time.monotonic,
@@ -56,7 +59,12 @@ class Bridge:
         self.nt = NtClient(nt_settings(config), wake=self._wake)
         self.relay = Relay(core, self.nt, clock=clock)
         self.pipes = PipeHost(self.relay, links.__next__)
-        self.sources: list[SourceHost] = []
+        self.sources = [
+            SourceHost(f"{kind.key}:{settings.name}", kind.source(settings, config.name), self.relay, clock=clock)
+            for kind in SOURCES
+            for settings in getattr(config.sources, kind.key)
+            if settings.enabled and relay_allowed
+        ]
         self.usb: PhoneHost | None = None
         self._usb_links = UsbLinks(self.relay)
         if phones is not None and relay_allowed:
@@ -78,7 +86,15 @@ class Bridge:
         handlers["retry"] = Action(self._retry)
         self.control = None if socket is None else ControlServer(socket, handlers)
         self._ticker: asyncio.TimerHandle | None = None
-        self.on_observed: list[Callable[[float], None]] = []
+        self.surfaces = Surfaces(
+            config,
+            self.relay,
+            self.observer,
+            machine_id=_machine_id(),
+            state_file=None if socket is None else socket.with_name("status.json"),
+            state_dir=state_dir,
+            stuck=self.stuck,
+        )
 
     def _wake(self) -> None:
         self.relay.wake()
@@ -148,10 +164,19 @@ class Bridge:
         now = self._clock()
         if self.usb is not None:
             self._watch_usb(self.usb, now)
+        self._watch_sources(now)
         self.observer.tick(now)
-        for observed in self.on_observed:
-            observed(now)
+        self.surfaces.tick(now)
         self._ticker = self._loop.call_later(PERIOD_S, self._observe)
+
+    def _watch_sources(self, now: float) -> None:
+        board = self.observer.board
+        for host in self.sources:
+            found = {issue.code: issue.sentence for issue in host.source.status(now).issues}
+            for code in ("source-silent", "source-bad", "fms-info-owned"):
+                board.set(code, host.name, code in found, now, sentence=found.get(code), hold=False)
+            taken = next(iter(host.bind_failures.values()), None)
+            board.set("source-bind", host.name, taken is not None, now, sentence=taken, hold=False)
 
     def _watch_usb(self, usb: PhoneHost, now: float) -> None:
         board = self.observer.board
@@ -180,6 +205,7 @@ class Bridge:
                     link=self.usb.link_of(view.port_id),
                     serial=view.serial or None,
                     model=view.model or None,
+                    aoa_version=view.aoa_version,
                     since=view.since,
                 )
                 for view in self.usb.views()

@@ -71,6 +71,7 @@ def _phone(view: PhoneView) -> dict[str, Any]:
         "port": view.port,
         "serial": masked(view.serial),
         "model": view.model,
+        "aoa_version": view.aoa_version,
         "app": view.app,
         "app_version": view.app_version,
         "rx_hz": _rounded(view.rx_hz, 1),

@@ -41,6 +41,7 @@ class PhoneView(msgspec.Struct, frozen=True):
     port: str
     serial: str | None = None
     model: str | None = None
+    aoa_version: int | None = None
     app: str | None = None
     app_version: str | None = None
     rx_hz: float = 0.0
