@@ -18,8 +18,8 @@ from wpiutil.sync import waitForObject
 from aoabridge.adapters.nt_events import Batch, EventReader, OwnValues
 from aoabridge.adapters.nt_pacing import FLUSH_GAP_S, Subscribe
 from aoabridge.adapters.nt_poller import Poller
-from aoabridge.adapters.nt_publishers import SCHEMA_TYPE, SETTERS, Publishers, Setter
-from aoabridge.adapters.nt_queue import EventQueue
+from aoabridge.adapters.nt_publishers import SCHEMA_TYPE, SETTERS, Publishers, SchemaSetter, Setter
+from aoabridge.adapters.nt_queue import Control, EventQueue
 from aoabridge.adapters.nt_sender import Sender
 from aoabridge.adapters.nt_targets import DEFAULT_PORT, NtTarget, prove_port, require_free_port
 from aoabridge.values import Announced, Connected, Disconnected, NtEvent, Publication, Put, PutResult, Withdrawal
@@ -69,7 +69,7 @@ def make_setter(
     """Publish a topic; the setter keeps the publisher alive and says False if the topic has another type."""
     options = ntcore.PubSubOptions(periodic=PUBLISH_PERIOD_S, sendAll=True, keepDuplicates=True)
     if type_string == SCHEMA_TYPE:
-        return _SchemaSetter(instance.getRawTopic(topic).publishEx(SCHEMA_TYPE, {"retained": True}, options))
+        return SchemaSetter(instance.getRawTopic(topic).publishEx(SCHEMA_TYPE, {"retained": True}, options))
     any_topic = instance.getTopic(topic)
     if properties:
         publisher = any_topic.genericPublishEx(type_string, dict(properties), options)
@@ -77,23 +77,6 @@ def make_setter(
         publisher = any_topic.genericPublish(type_string, options)
     setter: Setter = getattr(publisher, SETTERS.get(type_string, "setRaw"))
     return setter
-
-
-class _SchemaSetter:
-    """The first text as a default (time 0: never newer than what the robot publishes), a changed one as a value."""
-
-    def __init__(self, publisher: ntcore.RawPublisher) -> None:
-        self._publisher = publisher
-        self._text: bytes | None = None
-
-    def __call__(self, value: str | bytes) -> bool:
-        text = value.encode() if isinstance(value, str) else value
-        if self._text is None:
-            self._publisher.setDefault(text)
-        elif text != self._text:
-            self._publisher.set(text)
-        self._text = text
-        return True
 
 
 class NtSource:
@@ -182,20 +165,15 @@ class NtClient:
         period_s = 0.004 if settings.period_ms <= 5 else settings.period_ms / 1000
         self._poller = Poller(NtSource(instance, period_s), self._reader, self._on_batch)
         atexit.register(self.close)  # a live poller thread at interpreter exit aborts the process
-        if settings.embedded:
-            instance.startServer("", settings.listen, 0, settings.port)
-            prove_port(settings.listen, settings.port)
-            connected = Connected(f"{settings.listen}:{settings.port}")
-            self._queue.put([connected], [connected])
-        else:
-            self._point_at(self._target)
-            instance.startClient4(settings.identity)
+        try:
+            self._start(instance)
+        except OSError:
+            self.close()
+            raise
         self._poller.start()
-        if settings.embedded:
-            self._wake()
 
     def close(self) -> None:
-        """Stop in the one order that always ends well; blocks for about 20 ms. Idempotent."""
+        """Stop in the one order that always ends well; blocks for about 30 ms. Idempotent."""
         instance, poller, self._instance, self._poller = self._instance, self._poller, None, None
         if instance is None or poller is None:
             return
@@ -221,19 +199,10 @@ class NtClient:
     def take_events(self) -> list[NtEvent]:
         """Remove and return what came, in order; a slow caller gets the newest value per topic."""
         events, control = self._queue.take()
-        for event in control:
-            if isinstance(event, Announced):
-                with self._lock:
-                    self._phone.on_announced(event.topic, event.type)
-                    self._own.on_announced(event.topic, event.type)
-            elif isinstance(event, Connected):
-                self._address = event.address
-                self._recovering = False
-            elif isinstance(event, Disconnected):
-                self._address = None
-                self._losses_taken += 1
-                with self._lock:
-                    self._sender.abandon_puts("robot connection lost")
+        if control:
+            with self._lock:
+                for event in control:
+                    self._on_control(event)
         return events
 
     def set_every_sample(self, topics: Sequence[str]) -> None:
@@ -274,6 +243,8 @@ class NtClient:
         self._target = target
         self._point_at(target)
         if self._instance is not None:
+            with self._lock:
+                self._sender.abandon_puts("moving to another robot")  # before its server could be told
             self._instance.disconnect()  # a new target alone would keep the old connection
         return True
 
@@ -342,6 +313,18 @@ class NtClient:
     def _lost_unseen(self) -> bool:
         return self._losses != self._losses_taken
 
+    def _on_control(self, event: Control) -> None:
+        if isinstance(event, Announced):
+            self._phone.on_announced(event.topic, event.type)
+            self._own.on_announced(event.topic, event.type)
+        elif isinstance(event, Connected):
+            self._address = event.address
+            self._recovering = False
+        elif isinstance(event, Disconnected):
+            self._address = None
+            self._losses_taken += 1
+            self._sender.abandon_puts("robot connection lost")
+
     def _on_batch(self, batch: Batch) -> None:
         """In the poller thread: what cannot wait for the loop, then hand over."""
         if batch.lost:
@@ -352,6 +335,18 @@ class NtClient:
             self._blocked = True
         if self._queue.put(batch.events, batch.control) or batch.blocked:
             self._wake()
+
+    def _start(self, instance: ntcore.NetworkTableInstance) -> None:
+        settings = self._settings
+        if not settings.embedded:
+            self._point_at(self._target)
+            instance.startClient4(settings.identity)
+            return
+        instance.startServer("", settings.listen, 0, settings.port)
+        prove_port(settings.listen, settings.port)
+        connected = Connected(f"{settings.listen}:{settings.port}")
+        self._queue.put([connected], [connected])
+        self._wake()
 
     def _restart(self, instance: ntcore.NetworkTableInstance, poller: Poller, now: float) -> None:
         """The only cure for a blocked client, and the only reason ever to restart one."""
@@ -370,7 +365,7 @@ class NtClient:
             return
         if target.team is not None:
             self._instance.setServerTeam(target.team, target.port)
-        elif target.servers:
+        else:
             self._instance.setServer([(host, port) for host, port in target.servers_and_ports()])
 
     def _make_setter(self, topic: str, type_string: str, properties: Mapping[str, object] | None) -> Setter:

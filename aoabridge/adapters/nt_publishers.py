@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from aoabridge.adapters.nt_events import OwnValues
 from aoabridge.values import NtValue
@@ -13,6 +13,7 @@ __all__ = [
     "SETTERS",
     "MakeSetter",
     "Publishers",
+    "SchemaSetter",
     "SetOutcome",
     "Setter",
     "payload_bytes",
@@ -60,6 +61,34 @@ def payload_bytes(value: NtValue) -> int:
     return 8
 
 
+class RawPublisher(Protocol):
+    """What we use of ntcore's raw publisher."""
+
+    def set(self, value: bytes) -> None:
+        """Set a value."""
+
+    def setDefault(self, value: bytes) -> None:  # noqa: N802  # ntcore's name
+        """Set a value that is older than any other."""
+
+
+class SchemaSetter:
+    """The first text as a default (time 0: never newer than what the robot publishes), a changed one as a value."""
+
+    def __init__(self, publisher: RawPublisher) -> None:
+        self._publisher = publisher
+        self._text: bytes | None = None
+
+    def __call__(self, value: str | bytes) -> bool:
+        """Publish the text if it is new."""
+        text = value.encode() if isinstance(value, str) else value
+        if self._text is None:
+            self._publisher.setDefault(text)
+        elif text != self._text:
+            self._publisher.set(text)
+        self._text = text
+        return True
+
+
 class _Publisher:
     """One topic of ours: its setter while live, and when its last value went out."""
 
@@ -98,11 +127,12 @@ class Publishers:
             return "type-mismatch"
         try:
             publisher = self._publisher(topic, type_string, properties)
-            if not publisher.setter(value):
-                self._forget(topic)
-                return "type-mismatch"
+            code = None if publisher.setter(value) else "type-mismatch"
         except (TypeError, ValueError, OverflowError):  # no UTF-8, beyond int64: ntcore's binding refuses it
-            return "bad-value"
+            code = "bad-value"
+        if code is not None:
+            self._forget(topic)  # a refused value leaves no topic behind
+            return code
         publisher.value = value
         if not publisher.unflushed:
             publisher.unflushed = True
@@ -192,7 +222,9 @@ def _fits(type_string: str, value: object) -> bool:
 
 
 def _narrow(type_string: str, value: NtValue) -> NtValue:
-    """Return what a reader of the topic gets: floats of a float topic lose digits on the way."""
+    """Return what a reader of the topic gets: schemas are bytes, floats of a float topic lose digits on the way."""
+    if type_string == SCHEMA_TYPE and isinstance(value, str):
+        return value.encode()
     if type_string == "float" and isinstance(value, float | int):
         return _nearest(value)
     if type_string == "float[]" and isinstance(value, list):

@@ -166,6 +166,13 @@ def test_same_target_changes_nothing(robot: NtProcess, bridge: NtLoop) -> None:
     assert bridge.connections() == [Connected]
 
 
+def test_target_taken_away_ends_the_connection(robot: NtProcess, bridge: NtLoop) -> None:
+    assert bridge.client.set_target(NtTarget())
+    bridge.until(lambda: Disconnected() in bridge.events)
+    bridge.run(1.5)
+    assert bridge.connections() == [Connected, Disconnected]
+
+
 def test_list_of_servers_is_tried_until_one_answers(robot: NtProcess) -> None:
     with NtLoop(f"127.0.0.1:{free_port()}", robot.address) as bridge:
         bridge.until_online()

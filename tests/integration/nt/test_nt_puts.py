@@ -88,6 +88,8 @@ def test_what_ntcore_would_convert_is_refused(
 def test_what_ntcore_cannot_take_is_bad_value(bridge: NtLoop, type_string: str, value: object) -> None:
     assert bridge.code("/t", type_string, value) == "bad-value"
     assert bridge.code("/t\ud800", "int", 1) == "bad-value"
+    bridge.run(0.05)
+    assert "/t" not in bridge.types()
 
 
 def test_type_that_changed_under_us_is_a_mismatch(robot: NtProcess, witness: NtProcess, bridge: NtLoop) -> None:

@@ -283,6 +283,19 @@ def test_setter_that_raises_is_a_bad_value(bench: Bench) -> None:
     bench.put("/t", "int", 2**63)
     bench.send()
     assert bench.codes() == ["bad-value"]
+    assert "/t" not in bench.phone
+
+
+def test_refused_value_leaves_no_topic_behind(bench: Bench) -> None:
+    class Picky(_Setter):
+        def __call__(self, value: Any) -> bool:
+            raise OverflowError("beyond int64")
+
+    bench.phone._make = lambda topic, type_string, properties: Picky(bench.ntcore, topic, type_string)
+    bench.put("/t", "int", 2**63)
+    bench.send()
+    assert bench.codes() == ["bad-value"]
+    assert bench.ntcore.told == [("drop", "/t")]
 
 
 def test_own_value_that_is_refused_is_counted_and_not_repeated(bench: Bench) -> None:
@@ -302,7 +315,9 @@ def test_properties_are_given_when_first_published(bench: Bench) -> None:
 def test_echoes_are_known_by_what_a_reader_gets(bench: Bench) -> None:
     bench.put("/f", "float", 0.1)
     bench.put("/fa", "float[]", [0.1, 1e300])
+    bench.sender.publish([Publication("/.schema/struct:P", "structschema", "double x")])
     bench.settle()
+    assert bench.own_values.is_echo("/.schema/struct:P", b"double x")
     assert bench.own_values.is_echo("/f", 0.10000000149011612)
     assert bench.own_values.is_echo("/fa", [0.10000000149011612, float("inf")])
     bench.phone.drop_all()
