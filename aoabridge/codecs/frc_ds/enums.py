@@ -10,6 +10,7 @@ from aoabridge.codecs.wire import Bit, Bits, Choice, FlagByte, WireInt, expect_i
 from aoabridge.errors import EncodeError
 
 __all__ = [
+    "MODES",
     "DashboardFlags",
     "DeviceType",
     "DsControlByte",
