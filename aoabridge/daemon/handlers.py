@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from aoabridge.adapters.control import Arguments, Handler, Query, RequestError, Stream
+from aoabridge.adapters.log_ring import LogRing
 from aoabridge.bridge.topics import Topic
 from aoabridge.daemon.observer import Observer
 from aoabridge.daemon.relay import Relay
 from aoabridge.daemon.taps import Taps
 
-__all__ = ["Handlers"]
+__all__ = ["Handlers", "log_handlers"]
 
 WATCH_S = 0.2  # at most five snapshots per second
 STALE_S = 2.0
@@ -108,3 +109,23 @@ class Handlers:
 
 def _without_time(snapshot: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in snapshot.items() if key not in ("time", "uptime_s")}
+
+
+def log_handlers(ring: LogRing) -> dict[str, Handler]:
+    """The lines in memory, once or as they come."""
+
+    def wanted(arguments: Arguments) -> dict[str, Any]:
+        level, device = arguments.get("level") or "debug", arguments.get("device")
+        if not isinstance(level, str) or not (device is None or isinstance(device, str)):
+            raise RequestError("bad-request", "level and device must be text")
+        return {"level": level, "device": device}
+
+    def lines(arguments: Arguments) -> Mapping[str, object]:
+        found, following = ring.lines(**wanted(arguments))
+        return {"lines": found, "next": following}
+
+    async def follow(arguments: Arguments) -> AsyncIterator[Mapping[str, object]]:
+        async for line in ring.follow(**wanted(arguments)):
+            yield line
+
+    return {"log": Query(lines), "follow-log": Stream(follow)}

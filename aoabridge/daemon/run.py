@@ -1,19 +1,22 @@
 """``aoabridge run``: one process from lock to exit status."""
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import time
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 from aoabridge import __version__
 from aoabridge.adapters.lock import InstanceLock
-from aoabridge.config import RunOptions, Startup, load_config, rendered
-from aoabridge.daemon.logs import LogOutput
+from aoabridge.adapters.logs import Logs
+from aoabridge.adapters.state_file import write_atomically
+from aoabridge.config import LoadResult, RunOptions, Startup, load_config, rendered, with_flags
 from aoabridge.daemon.service import Bridge
 from aoabridge.daemon.simulated import SimulatedPhone
+from aoabridge.errors import ConfigError
 from aoabridge.simulators.phone_app import KnownApp
 from aoabridge.status.views import ConfigView
 
@@ -22,6 +25,7 @@ __all__ = ["run_daemon"]
 SYSTEM_RUNTIME = Path("/run/aoabridge")
 LOCK_WAIT_S = 10.0  # an instance that is ending needs two seconds
 STOP_S = 2.0
+GOOD_AFTER_S = 30.0  # a configuration that has run this long did not break the start
 EXIT_OK, EXIT_INTERNAL, EXIT_CANNOT_CREATE, EXIT_LOCKED = 0, 70, 73, 75
 
 log = logging.getLogger("aoabridge.daemon")
@@ -29,8 +33,9 @@ log = logging.getLogger("aoabridge.daemon")
 
 def run_daemon(options: RunOptions, start: Startup) -> int:
     """Run until SIGTERM or SIGINT; returns the exit status."""
-    output = LogOutput(start.config.log, json=options.json, quiet=options.quiet, verbose=options.verbose)
-    output.open()
+    settings = start.config.log
+    logs = Logs(form="json" if options.json else settings.format, ring_lines=settings.ring)
+    logs.install(_level(settings.level, options), settings.levels)
     socket = options.socket or _socket_path()
     lock = InstanceLock(socket.with_name(socket.name + ".lock"))
     try:
@@ -41,48 +46,63 @@ def run_daemon(options: RunOptions, start: Startup) -> int:
         log.error("cannot make %s: %s", lock.path, error)
         return EXIT_CANNOT_CREATE
     try:
-        return asyncio.run(_Process(options, start, socket).run())
+        return asyncio.run(_Process(options, start, socket, logs).run())
     finally:
         lock.release()
-        output.close()
+        logs.remove()
 
 
 class _Process:
-    """Signals, reloads and the watchdog around a Bridge."""
+    """Signals, reloads and the last good configuration around a Bridge."""
 
-    def __init__(self, options: RunOptions, start: Startup, socket: Path) -> None:
+    def __init__(self, options: RunOptions, start: Startup, socket: Path, logs: Logs) -> None:
         self._options = options
         self._start = start
         self._socket = socket
+        self._logs = logs
         self._ending = asyncio.Event()
         self._reload_asked = asyncio.Event()
         self._simulated: list[SimulatedPhone] = []
+        self._good_timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
         """From start to the end."""
         loop = asyncio.get_running_loop()
-        start = self._start
-        bridge = Bridge(start.config, self._socket, relay_allowed=start.relay_allowed, fatal=_die)
-        self._show_config(bridge, start)
-        where = start.loaded.source
-        log.info("aoabridge %s, configuration %s, socket %s", __version__, where, self._socket)
-        for fault in start.errors:
-            log.error("%s", rendered(fault))
+        start, last_good = self._start, self._options.last_good
+        state_dir = None if last_good is None else last_good.parent
+        bridge = Bridge(
+            start.config,
+            self._socket,
+            state_dir=state_dir,
+            relay_allowed=start.relay_allowed,
+            fatal=_die,
+            logs=self._logs,
+        )
+        self._say_start(bridge)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_end)
         loop.add_signal_handler(signal.SIGHUP, self._reload_asked.set)
-        reloader = loop.create_task(self._reload_on_request(bridge))
+        self._background(self._reload_on_request(bridge))
+        self._background(self._sum_up_logs())
         await bridge.start()
         self._plug_in_simulated(bridge)
-        log.info("ready")
+        notifier = bridge.surfaces.notifier
+        notifier.ready()
+        log.info("ready", extra={"code": "ready"})
+        self._keep_if_good(start.loaded)
         await self._ending.wait()
-        log.info("stopping")
-        reloader.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await reloader
+        notifier.stopping()
+        log.info("stopping", extra={"code": "stopping"})
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         for phone in self._simulated:
             phone.stop()
         return await self._stop(bridge)
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.add(asyncio.get_running_loop().create_task(work))
 
     async def _stop(self, bridge: Bridge) -> int:
         try:
@@ -97,31 +117,69 @@ class _Process:
             os._exit(EXIT_OK)  # asked twice: at once
         self._ending.set()
 
+    def _say_start(self, bridge: Bridge) -> None:
+        start = self._start
+        where = start.loaded.source
+        log.info(
+            "aoabridge %s, configuration %s, socket %s", __version__, where, self._socket, extra={"code": "started"}
+        )
+        for fault in start.errors:
+            log.error("%s", rendered(fault), extra={"code": "config-rejected"})
+        state = "defaults" if where == "defaults" and not start.errors else start.state
+        bridge.observer.config_view = ConfigView(str(self._options.path), state)
+        self._show_rejection(bridge, start.errors)
+
+    def _show_rejection(self, bridge: Bridge, errors: Sequence[ConfigError]) -> None:
+        now = time.monotonic()
+        data = {"error": rendered(errors[0])} if errors else {}
+        bridge.observer.board.set("config-rejected", "config", bool(errors), now, data=data)
+
+    async def _sum_up_logs(self) -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            self._logs.on_tick()
+
+    # Reload.
+
     async def _reload_on_request(self, bridge: Bridge) -> None:
+        notifier = bridge.surfaces.notifier
         while True:
             await self._reload_asked.wait()
             self._reload_asked.clear()
+            notifier.reloading(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000)
             loaded = await asyncio.to_thread(load_config, self._options.path)
-            now = time.monotonic()
-            if loaded.config is None:
-                for fault in loaded.errors:
-                    log.error("configuration refused: %s", rendered(fault))
-                bridge.observer.board.set(
-                    "config-rejected", "config", active=True, now=now, data={"error": rendered(loaded.errors[0])}
-                )
-                continue
-            bridge.observer.board.clear("config-rejected", now)
-            waiting = bridge.reload(loaded.config)
-            view = bridge.observer.config_view
-            bridge.observer.config_view = ConfigView(view.path, "ok", tuple(waiting))
-            bridge.observer.board.set("config-restart", "config", bool(waiting), now)
+            self._take(bridge, loaded)
+            notifier.ready()
 
-    def _show_config(self, bridge: Bridge, start: Startup) -> None:
-        bridge.observer.config_view = ConfigView(str(self._options.path), start.state)
-        if start.errors:
-            error = rendered(start.errors[0])
-            now = time.monotonic()
-            bridge.observer.board.set("config-rejected", "config", active=True, now=now, data={"error": error})
+    def _take(self, bridge: Bridge, loaded: LoadResult) -> None:
+        """Apply a file that was read again; a refused one changes nothing."""
+        view = bridge.observer.config_view
+        self._show_rejection(bridge, loaded.errors)
+        if loaded.config is None:
+            for fault in loaded.errors:
+                log.error("%s", rendered(fault), extra={"code": "config-rejected"})
+            bridge.observer.config_view = ConfigView(view.path, view.state, view.restart_needed)
+            return
+        if not bridge.relay_allowed:
+            waiting = ["everything: the bridge started without a usable configuration"]
+        else:
+            waiting = bridge.reload(with_flags(loaded.config, self._options.flags))
+            settings = bridge.config.log
+            self._logs.apply_levels(_level(settings.level, self._options), settings.levels)
+        bridge.observer.config_view = ConfigView(view.path, "ok", tuple(waiting))
+        bridge.observer.board.set("config-restart", "config", bool(waiting), time.monotonic())
+        log.info("configuration read again", extra={"code": "reloaded"})
+        self._keep_if_good(loaded)
+
+    def _keep_if_good(self, loaded: LoadResult) -> None:
+        """A valid file that has run for a while is the one to fall back on."""
+        if self._good_timer is not None:
+            self._good_timer.cancel()
+        path = self._options.last_good
+        if path is not None and loaded.text and not loaded.errors and loaded.source != str(path):
+            loop = asyncio.get_running_loop()
+            text = loaded.text
+            self._good_timer = loop.call_later(GOOD_AFTER_S, lambda: loop.run_in_executor(None, _keep, path, text))
 
     def _plug_in_simulated(self, bridge: Bridge) -> None:
         for number in range(self._options.flags.simulate):
@@ -129,6 +187,19 @@ class _Process:
             self._simulated.append(phone)
             bridge.pipes.open(phone.pipe, phone.name)
             phone.start()
+
+
+def _keep(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text.encode())
+    except OSError as error:
+        log.warning("cannot keep the configuration as last good: %s", error, extra={"code": "disk-read-only"})
+
+
+def _level(configured: str, options: RunOptions) -> str:
+    if options.verbose:
+        return "debug"
+    return "error" if options.quiet else configured
 
 
 def _socket_path() -> Path:

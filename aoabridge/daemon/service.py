@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from aoabridge.adapters.control import Action, Arguments, ControlServer, Link, RequestError
+from aoabridge.adapters.logs import Logs
 from aoabridge.adapters.nt import NtClient
 from aoabridge.adapters.socket_pipe import SocketPipe
 from aoabridge.bridge.core import BridgeCore
 from aoabridge.config import Config, changes, effective, log_line, restart_needed
-from aoabridge.daemon.handlers import Handlers
+from aoabridge.daemon.handlers import Handlers, log_handlers
 from aoabridge.daemon.health import NT_S, USB_S, LifeSign, overdue
 from aoabridge.daemon.observer import PERIOD_S, Observer, PhoneFacts
 from aoabridge.daemon.phones import PhoneHost
@@ -49,6 +50,7 @@ class Bridge:
         phones: Callable[..., PhoneHost] | None = PhoneHost,
         clock: Callable[[], float] = time.monotonic,
         fatal: Callable[[str], None] = lambda _reason: None,
+        logs: Logs | None = None,
     ) -> None:
         self.config = config
         self.relay_allowed = relay_allowed
@@ -84,6 +86,8 @@ class Bridge:
         handlers = Handlers(self.observer, self.relay, self.taps, self._ignored, clock).table()
         handlers["simulate-phone"] = Link(self._check_simulated, self._attach_simulated)
         handlers["retry"] = Action(self._retry)
+        if logs is not None:
+            handlers |= log_handlers(logs.ring)
         self.control = None if socket is None else ControlServer(socket, handlers)
         self._ticker: asyncio.TimerHandle | None = None
         self.surfaces = Surfaces(
