@@ -75,7 +75,7 @@ class _InlineReader(Reader):
         self._open.append(name)
         self.take("{")
         fields = self.body("}")
-        self.take("}", "';' or '}'")
+        self.take("}")
         self._open.pop()
         self.bodies.append((name, fields))
 
