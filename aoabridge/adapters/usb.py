@@ -310,7 +310,11 @@ class UsbPipe:
 
     def reset(self) -> None:
         """Resets the device, which throws the phone out of accessory mode; then only ``close`` is left."""
-        self._handle.call("reset", "reset_device")
+        try:
+            self._handle.call("reset", "reset_device")
+        except UsbError as error:
+            if error.kind != "NOT_FOUND":  # that is how libusb says that the device has re-enumerated
+                raise
 
     def close(self) -> None:
         """Releases the interface and closes the device."""
