@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,6 +45,7 @@ Maker = Callable[[StepMaker, int], Step]
 class StartPose(Protocol):
     """Tells where the robot is."""
 
+    @abstractmethod
     def __call__(self) -> Pose2 | None:
         """Return the measured pose, None if there is no drive."""
 
@@ -95,8 +97,10 @@ class BoundPlan:
         alliance: str | None,
         estimates: Estimates,
         paths: PathSource | None,
+        extra_types: Mapping[str, ExtraType],
     ) -> None:
         self.plan = plan
+        self.extra_types = extra_types
         self.warnings = warnings
         self.alliance = alliance
         self.estimates = estimates
@@ -182,7 +186,9 @@ def bind(
     warnings = [*binder.warnings]
     if not any(node.is_leaf for node in nodes):
         warnings.append(PlanWarning("nothing-to-do", "$", "The plan has no step that does something."))
-    bound = BoundPlan(plan, nodes, leaves, tuple(warnings), alliance, estimates or Estimates(), source)
+    bound = BoundPlan(
+        plan, nodes, leaves, tuple(warnings), alliance, estimates or Estimates(), source, extra_types or {}
+    )
     binder.bound = bound
     return bound
 

@@ -87,6 +87,11 @@ class PlanControl:
         """As `start`, for a host that already runs and calls `step` itself."""
         return self._start_by_code(source, _hosted)
 
+    def start_bound(self, bound: BoundPlan, source: str = "code") -> StartResult:
+        """As `start_hosted`, with a plan of robot code's own instead of the staged one."""
+        reason = next(iter(self._world_reasons("code")), "")
+        return self._refuse(reason) if reason else self._begin(bound, bound.plan.plan_id, source, _hosted)
+
     def cancel(self, reason: str = "code") -> None:
         """Cancel the run, and a press that still waits for its target or plan."""
         self._held = self._plan_press_us = None

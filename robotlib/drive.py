@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +19,7 @@ MAX_DT_S = 0.1  # a late loop must not become a jump in speed
 class Drive(Protocol):
     """The robot's drive: blue origin, field-relative, never turned for the red driver's view."""
 
+    @abstractmethod
     def pose(self) -> Pose2:
         """Return the measured pose in metres and radians."""
 

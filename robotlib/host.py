@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -24,9 +25,11 @@ class HostState:
 class Host(Protocol):
     """Asked once per loop."""
 
+    @abstractmethod
     def read(self) -> HostState:
         """Return the state of this moment."""
 
+    @abstractmethod
     def deploy_dir(self) -> Path | None:
         """Return the deploy folder, None if there is none."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -25,15 +26,19 @@ class Leaves(Protocol):
     field: Field
     requires: tuple[object, ...]
 
+    @abstractmethod
     def check(self, node: Node, alliance: str | None) -> list[PlanWarning]:
         """Raise PlanError if the node cannot be driven here; return warnings."""
 
+    @abstractmethod
     def prepare(self, node: Node, start: Pose2 | None, alliance: str | None) -> object:
         """Do the slow work in advance, in the worker thread; the result goes to `make`."""
 
+    @abstractmethod
     def make(self, node: Node, prepared: object, alliance: str | None) -> Step:
         """Return a new step, within 2 ms."""
 
+    @abstractmethod
     def end_pose(self, node: Node, alliance: str | None) -> Pose2 | None:
         """Return where the node ends, None if that is not known."""
 

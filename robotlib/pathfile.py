@@ -6,6 +6,7 @@ import bisect
 import itertools
 import json
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,12 +53,15 @@ class PathFile:
 class PathSource(Protocol):
     """Where path files come from."""
 
+    @abstractmethod
     def load(self, name: str) -> PathFile:
         """Return the path; OSError if there is none, ValueError if it is not readable."""
 
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Return the known names, sorted."""
 
+    @abstractmethod
     def navgrid(self) -> NavGrid | None:
         """Return the grid of obstacles, None if there is none."""
 

@@ -216,7 +216,7 @@ class RoboRoute:
         use_worker = getattr(leaves, "use_worker", None)
         if use_worker is not None:
             use_worker(self._worker)
-        self.actions = Actions()
+        self.actions = self._make_actions()
         robot = Robot(self.actions, leaves, paths, field, limits, extra_types)
         self.control = PlanControl(robot, settings, self._worker, clock(), self._launcher())
         if seen is not None:
@@ -229,6 +229,9 @@ class RoboRoute:
         self.inputs = Inputs()
         names = paths.names() if paths is not None else ()
         self.control.status.paths = names[:MAX_PATHS]
+
+    def _make_actions(self) -> Actions:
+        return Actions()
 
     def _launcher(self) -> Callable[[Run], str] | None:
         return None

@@ -54,7 +54,7 @@ class StatusTopics:
     """Puts status fields on their topics when they change."""
 
     def __init__(self, instance: Any, root: str) -> None:
-        self._instance = instance
+        self._instance: Any = instance
         for name, text in SCHEMAS:
             instance.addSchema(name, "structschema", text)
         make: dict[str, Callable[[str], Any]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -35,6 +36,7 @@ class Step(Protocol):
     def execute(self, now: float) -> None:
         """Do one loop's work."""
 
+    @abstractmethod
     def finished(self, now: float) -> bool:
         """Return True when done."""
 
@@ -56,6 +58,7 @@ class Pausable(Protocol):
 class StepMaker(Protocol):
     """Given to `ExtraType.build`: makes the steps of child nodes."""
 
+    @abstractmethod
     def step(self, node: Node) -> Step:
         """Return the step of a child node, watched by the executor."""
 

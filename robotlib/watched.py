@@ -110,6 +110,9 @@ class Watched:
         self._run.active.remove(self)
         if self.bound.is_leaf:
             self._run.leaves_done += not interrupted
+            note = getattr(step, "note", "")
+            if isinstance(note, str) and note:
+                self._run.note(self.bound.path, "note", note)
             self._run.note(self.bound.path, "interrupted" if interrupted else "end", self.bound.label)
         self._guard(lambda: step.end(interrupted))
 

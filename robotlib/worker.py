@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,12 +23,15 @@ class JobResult:
 class Worker(Protocol):
     """Jobs are numbered from 1 in the order of `submit`."""
 
+    @abstractmethod
     def submit(self, job: Callable[[], Any]) -> int:
         """Queue a job and return its number."""
 
+    @abstractmethod
     def take_done(self) -> list[int]:
         """Remove and return the numbers of the jobs that are done."""
 
+    @abstractmethod
     def take(self, number: int) -> JobResult:
         """Remove and return the result of a done job; KeyError if there is none."""
 
