@@ -382,7 +382,7 @@ class PcSession:
         if self._last_status is not None and missing <= MAX_OUTSTANDING:
             self._continue_stop(self._last_status.sequence_no + missing)
         if self.state is PcState.ENDING:
-            self.next_deadline_us = now_us + self.config.cycle_us
+            self.next_deadline_us = min(now_us + self.config.cycle_us, self._last_status_us + SILENCE_US)
 
     def _on_quiet(self, now_us: int) -> None:
         """No Status while nothing is commanded."""
