@@ -102,11 +102,11 @@ def _session(settings: J519Settings) -> PcSession:
 class J519Source:
     """The source of one robot below ``/J519/<name>/``; see ``sources.base.Source`` for the interface."""
 
-    def __init__(self, settings: J519Settings, name: str) -> None:
+    def __init__(self, settings: J519Settings, bridge_name: str) -> None:
         self.settings = settings
-        self.name = name
+        self.name = settings.name or bridge_name
         self._session = _session(settings)
-        self._board = TopicBoard(f"/J519/{name}/", settings.publish_hz)
+        self._board = TopicBoard(f"/J519/{self.name}/", settings.publish_hz)
         self._topics = StatusTopics(self._board, ARM, every=settings.publish_hz == 0)
         self._figures = LinkFigures()
         self._window = RefusalWindow()
