@@ -1,5 +1,6 @@
 """From a phone's put to what is set on NetworkTables: topic name, type and value, and the schemas that go before."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -12,6 +13,8 @@ from aoabridge.codecs.wpistruct import Encoded, SchemaRegistry, StructCodec
 from aoabridge.errors import EncodeError, LinkError, SchemaError
 from aoabridge.phone.messages import PutMessage
 from aoabridge.values import NtValue
+
+_INLINE_NAME = re.compile(r"[ \t\r\n]*struct[ \t\r\n]+([^\s{]+)")
 
 __all__ = ["SCHEMA_TYPE", "PutPlan", "PutRules", "schema_topic"]
 
@@ -119,11 +122,12 @@ class PutRules:
     def _struct_by_text(self, name: str, type_: str | None, value: Any, text: str) -> PutPlan:
         if not isinstance(value, dict | list):
             raise LinkError("a struct is an object, several are an array of objects", "type-mismatch")
-        type_name = self._declare(text)
-        wanted = f"struct:{type_name}" + ("[]" if isinstance(value, list) else "")
-        if type_ is not None and type_ != wanted:
-            raise LinkError(f"topic is {type_}, the put is {wanted}", "type-mismatch")
-        return self._struct(name, wanted, value)
+        suffix = "[]" if isinstance(value, list) else ""
+        named = _INLINE_NAME.match(text)
+        if type_ is not None and named is not None and type_ != f"struct:{named[1]}{suffix}":
+            # Before the text is read: a refused put leaves none of its types behind.
+            raise LinkError(f"topic is {type_}, the put is struct:{named[1]}{suffix}", "type-mismatch")
+        return self._struct(name, f"struct:{self._declare(text)}{suffix}", value)
 
     def _declare(self, text: str) -> str:
         """Add an inline schema; a definition that only we published and no topic uses gives way."""

@@ -12,6 +12,7 @@ import orjson
 
 from aoabridge.bridge.coerce import is_struct_type
 from aoabridge.codecs.wpistruct import SchemaRegistry
+from aoabridge.errors import DecodeError, LinkError
 from aoabridge.values import NtValue
 
 __all__ = ["Renderer", "renderer", "struct_name", "struct_renderer"]
@@ -43,16 +44,27 @@ def struct_name(type_: str) -> str:
 def struct_renderer(type_: str, registry: SchemaRegistry) -> Renderer:
     """The renderer of a struct type; raises SchemaError while its schemas are not complete.
 
-    The renderer raises DecodeError for bytes that do not fit.
+    The renderer raises DecodeError for bytes that do not fit, LinkError ``too-large`` for an array that is too long.
     """
     codec = registry.codec(struct_name(type_))
-    decode: Callable[[bytes], object] = codec.decode_array if type_.endswith("[]") else codec.decode
     head = b',"schema":' + orjson.dumps(codec.inline_schema) + b',"value":'
+    if not type_.endswith("[]"):
+        return lambda value: head + orjson.dumps(codec.decode(_bytes(value))) + _END
+    most_bytes = codec.max_elements * codec.size
 
-    def render(value: NtValue) -> bytes:
-        return head + orjson.dumps(decode(value)) + _END  # type: ignore[arg-type]  # struct topics carry bytes
+    def render_array(value: NtValue) -> bytes:
+        data = _bytes(value)
+        if len(data) > most_bytes:
+            raise LinkError(f"{len(data)} bytes are more than {codec.max_elements} elements", "too-large")
+        return head + orjson.dumps(codec.decode_array(data)) + _END
 
-    return render
+    return render_array
+
+
+def _bytes(value: NtValue) -> bytes:
+    if not isinstance(value, bytes):
+        raise DecodeError(f"expected bytes, got {type(value).__name__}")
+    return value
 
 
 def _plain(value: NtValue) -> bytes:
@@ -72,4 +84,4 @@ def _json(value: NtValue) -> bytes:
 
 
 def _binary(value: NtValue) -> bytes:
-    return b',"type":"raw","value":"' + base64.b64encode(value) + b'"' + _END  # type: ignore[arg-type]  # bytes by type
+    return b',"type":"raw","value":"' + base64.b64encode(_bytes(value)) + b'"' + _END

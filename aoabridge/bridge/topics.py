@@ -112,6 +112,9 @@ class Topic:
             line = self._head + repr(time_us / 1e6).encode() + self.render(value)
         except DecodeError as error:
             raise LinkError(f"the value does not fit its schema: {error}", "bad-value", topic=self.key) from error
+        except LinkError as error:
+            error.topic = self.key
+            raise
         except (orjson.JSONEncodeError, TypeError) as error:
             raise LinkError(f"the value has no JSON form: {error}", "bad-value", topic=self.key) from error
         if len(line) > MAX_LINE_OUT:
@@ -131,9 +134,9 @@ class Topic:
         try:
             self.render = struct_renderer(self.type, registry)
             self.unresolved_since = None
-        except SchemaError:
-            self.render = None
-            if self.unresolved_since is None:
+        except SchemaError as error:
+            self.render = _too_large(str(error)) if error.code == "limit_inline" else None
+            if self.render is None and self.unresolved_since is None:
                 self.unresolved_since = now
 
 
@@ -202,6 +205,14 @@ class TopicTable:
         if self._keys is None:
             self._keys = sorted({_valid(topic.key) for topic in self if not is_reserved(topic.key)})
         return self._keys
+
+
+def _too_large(message: str) -> Renderer:
+    def render(value: NtValue) -> bytes:
+        del value
+        raise LinkError(message, "too-large")
+
+    return render
 
 
 def _valid(text: str) -> str:
