@@ -208,6 +208,31 @@ def test_value_from_the_future_is_counted(robot: NtProcess, bridge: NtLoop, capl
     assert sum("/future" in record.getMessage() for record in caplog.records) == 1
 
 
+def test_blind_writers_bytes_arrive_as_they_are(robot: NtProcess, bridge: NtLoop) -> None:
+    """The server forwards bytes of another binary type to everyone: whoever decodes must check the length."""
+    robot.publish("/pose", "struct:P", bytes(8))
+    bridge.until_value("/pose", bytes(8))
+    with HostileClient(robot.port) as hostile:
+        hostile.send(hostile.publish("/pose", "raw"), b"xyz", robot.now_us())
+        bridge.until_value("/pose", b"xyz")
+    assert bridge.types()["/pose"] == "struct:P"
+
+
+def test_value_of_another_type_does_not_disturb(robot: NtProcess, bridge: NtLoop) -> None:
+    robot.publish("/t", "int", 1)
+    bridge.until_value("/t", 1)
+    with HostileClient(robot.port) as hostile:
+        hostile.send(hostile.publish("/t", "string"), b"text", robot.now_us())
+        number = hostile.publish("/u", "int")
+        hostile.send(number, b"text", robot.now_us(), type_id=4)
+        hostile.send(number, 5, robot.now_us())
+        bridge.until_value("/u", 5)
+    robot.publish("/t", "int", 2)
+    bridge.until_value("/t", 2)
+    assert bridge.values("/t") == [1, 2]
+    assert bridge.client.counters["nt_bad_events"] == 0
+
+
 def test_rpc_topics_are_announced_without_values(robot: NtProcess, bridge: NtLoop) -> None:
     with HostileClient(robot.port) as hostile:
         hostile.send(hostile.publish("/rpc", "rpc"), b"call", robot.now_us())
