@@ -7,6 +7,7 @@ from typing import Any
 from aoabridge.cli.client import connect
 from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.frame import build_parser
+from aoabridge.codecs.protocols import PROTOCOLS
 
 __all__ = ["add_parser", "run"]
 
@@ -32,6 +33,8 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(_names(args.socket, args.kinds)))
         return int(Exit.OK)
     words = dict(_words(build_parser(None, everything=True), ()))
+    for command in ("decode", "encode"):
+        words[command] += PROTOCOLS
     print(_SCRIPTS[args.shell](words), end="")
     return int(Exit.OK)
 

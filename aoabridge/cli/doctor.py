@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aoabridge.checks.machine import (
+from aoabridge.cli.checks.machine import (
     group_checks,
     journal_checks,
     library_checks,
@@ -14,9 +14,9 @@ from aoabridge.checks.machine import (
     power_checks,
     unit_checks,
 )
-from aoabridge.checks.network import network_checks
-from aoabridge.checks.result import Check, Outcome, from_issue, passed
-from aoabridge.checks.usb import device_checks, host_checks, rule_checks
+from aoabridge.cli.checks.network import network_checks
+from aoabridge.cli.checks.result import Check, Outcome, from_issue, passed
+from aoabridge.cli.checks.usb import device_checks, host_checks, rule_checks
 from aoabridge.cli.client import connect
 from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.output import coloured, printable, red, say, say_json
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(args, checks)
     if args.bundle:
-        bundle = importlib.import_module("aoabridge.checks.bundle")
+        bundle = importlib.import_module("aoabridge.cli.checks.bundle")
         try:
             names = bundle.write_bundle(Path(args.bundle), root, loaded, checks, _asker(args))
         except OSError as error:

@@ -9,10 +9,9 @@ from typing import Any
 from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.numbers import number, whole
 from aoabridge.cli.output import warn
+from aoabridge.cli.simulate import is_loopback
 
 __all__ = ["add_parser", "run"]
-
-_LOCAL = ("localhost", "127.", "::1", "[::1]")
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
@@ -37,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.file)
     if not (path.is_file() and os.access(path, os.R_OK)):
         raise CommandError(f"{path} cannot be read", Exit.NO_INPUT, f"ls -l {path}")
-    if args.server is not None and not args.server.startswith(_LOCAL):
+    if args.server is not None and not is_loopback(args.server):
         if not args.force:
             raise CommandError(
                 f"{args.server} is another machine: old values could move a robot",

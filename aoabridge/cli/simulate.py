@@ -11,7 +11,7 @@ from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.numbers import number, whole
 from aoabridge.cli.output import printable, say, say_json, warn
 
-__all__ = ["add_parser", "run"]
+__all__ = ["add_parser", "is_loopback", "run"]
 
 _TELEOP_FAULTS = "drop=0.05,dup=0.05,corrupt=0.01,short=0.01,old64=0.01,stall@3:2,takeover@5,fault@8"
 _FRC_FAULTS = "loss dup reorder truncate zero-tag overrun unknown-tag bad-text bad-level split merge half-close slow"
@@ -56,7 +56,7 @@ def _say(event: dict[str, Any]) -> None:
 
 
 def _check_target(target: str | None, force: bool) -> None:
-    if target is None or _is_loopback(target):
+    if target is None or is_loopback(target):
         return
     if not force:
         raise CommandError(
@@ -67,7 +67,8 @@ def _check_target(target: str | None, force: bool) -> None:
     warn(f"talking to {target}: never do this on a field")
 
 
-def _is_loopback(target: str) -> bool:
+def is_loopback(target: str) -> bool:
+    """True if ``host``, ``host:port``, ``[v6]:port`` or ``protocol@host:port`` is this machine."""
     host = target.rpartition("@")[2]
     if host.startswith("["):
         host = host[1:].partition("]")[0]

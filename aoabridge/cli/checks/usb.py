@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from aoabridge.adapters.hotplug import scan
-from aoabridge.checks.result import Check, Outcome, from_issue, passed
+from aoabridge.cli.checks.result import Check, Outcome, from_issue, passed
 from aoabridge.phone.aoa import UsbDevice
 from aoabridge.phone.filter import Decision, DeviceRules, decide
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from aoabridge.adapters.nt_targets import NtTarget, has_address, split_server
-from aoabridge.checks.result import Check, from_issue, passed
+from aoabridge.cli.checks.result import Check, from_issue, passed
 from aoabridge.config import Config
 
 __all__ = ["answer_of", "network_checks"]

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from aoabridge.adapters.hotplug import scan
-from aoabridge.checks.result import Check
+from aoabridge.cli.checks.result import Check
 from aoabridge.config.loader import LoadResult, rendered
 from aoabridge.config.show import as_toml
 

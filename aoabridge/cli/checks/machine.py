@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aoabridge.adapters.host import HostProbe
-from aoabridge.checks.result import Check, from_issue, passed
+from aoabridge.cli.checks.result import Check, from_issue, passed
 from aoabridge.errors import UsbError
 
 __all__ = ["group_checks", "journal_checks", "library_checks", "platform_checks", "power_checks", "unit_checks"]
