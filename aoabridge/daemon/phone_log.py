@@ -27,6 +27,7 @@ _LEVELS: Final = {
     PortState.COOLDOWN: logging.WARNING,
     PortState.BLOCKED: logging.ERROR,
 }
+_CODES: Final = {PortState.LIVE: "phone-live", PortState.BLOCKED: "usb-permission"}
 _EXPECTED: Final = frozenset({"left accessory mode by itself", "reset"})
 
 
@@ -79,4 +80,12 @@ class PhoneLog:
         detail = f" ({view.reason})" if view.reason else ""
         fault = f": {machine.fault}" if machine.fault is not None and level >= logging.WARNING else ""
         who = view.name or f"{view.vendor:04x}:{view.product:04x}"
-        _log.log(level, "%s on port %s: %s%s%s", who, view.port, view.state.value, detail, fault)
+        extra = {"device": who, "port": view.port, "serial": view.serial or None, "code": _code(view, machine)}
+        _log.log(level, "%s on port %s: %s%s%s", who, view.port, view.state.value, detail, fault, extra=extra)
+
+
+def _code(view: PortView, machine: PortMachine) -> str | None:
+    """The event or issue that a state stands for in the journal."""
+    if view.state is PortState.ABSENT:
+        return "phone-gone" if machine.was_live else None
+    return _CODES.get(view.state)
