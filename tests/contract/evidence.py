@@ -20,9 +20,11 @@ class Observation:
         self.issues_seen = set()
         self.issues = []
         self.aoa_versions = {}
-        self.since = {}
+        self.frozen = False
 
     def state(self, phone, state, now):
+        if self.frozen:
+            return
         history = self.states.setdefault(phone, [])
         if not history or history[-1][1] != state:
             history.append((now, state))
@@ -34,6 +36,8 @@ class Observation:
                 names.append(name)
 
     def open_issues(self, codes):
+        if self.frozen:
+            return
         self.issues = sorted(set(codes))
         self.issues_seen |= set(codes)
 

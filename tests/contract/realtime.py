@@ -61,6 +61,7 @@ class RealTimeRig:
 
     def _evidence(self):
         end = self.now()
+        self.seen.frozen = True  # what the stop of the host changes is no result
         report = self.robot.ask("report")
         device = self.device_metrics()
         host = self.host_metrics()

@@ -136,6 +136,8 @@ class UmockRig:
         with self.lock:
             if name == "stats":
                 return self.stats()
+            if name == "progress":
+                return {"busy": self.board.busy, **self._counts()}
             if name == "host_gone":
                 return [node.purge(everything=True) for node in self.nodes.values()] and None
             self.board.do(name, **arguments)

@@ -170,8 +170,10 @@ class Node:
         try:
             with self._lock:
                 self.rig.library_calls += 1
-                self.phone.recorder.counts["usb_calls"] += 1
-                result = self._dispatch(client, client.get_request())
+                request = client.get_request()
+                # One transfer is a submit and several reaps: only what asks the device for something is a call.
+                self.phone.recorder.counts["usb_calls"] += request not in (REAPURB, REAPURBNDELAY, DISCARDURB)
+                result = self._dispatch(client, request)
         except Exception:  # noqa: BLE001 (an exception would be lost in the GLib thread)
             self.rig.problems.append(traceback.format_exc())
             traceback.print_exc()
