@@ -42,7 +42,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
 def run(args: argparse.Namespace) -> int:
     """0 if nothing fails, 1 if anything does, 73 if the bundle cannot be written."""
     root = Path("/")
-    loaded = load_config(config_path(args.config))
+    loaded = load_config(_config_in_use(args.config, args.socket))
     checks = all_checks(root, loaded, args.socket)
     if args.name:
         wanted = _also_called(args.name, args.socket)
@@ -103,6 +103,17 @@ def _daemon_checks(socket: str | None) -> Iterator[Check]:
     for issue in snapshot.get("issues", ()):
         outcome = results.get(issue["severity"], Outcome.PASS)
         yield Check(issue["code"], outcome, issue["sentence"], issue["fix"], issue["subject"])
+
+
+def _config_in_use(given: str | None, socket: str | None) -> Path:
+    """The file given, else that of the running daemon, else the one that a start would use."""
+    if given is None:
+        try:
+            with connect(socket) as daemon:
+                return Path(daemon.request("status")["config"]["path"])
+        except (CommandError, KeyError):
+            pass
+    return config_path(given)
 
 
 def _also_called(name: str, socket: str | None) -> set[str]:

@@ -95,7 +95,7 @@ def _about(snapshot: Mapping[str, Any], subject: str) -> Mapping[str, Any] | Non
 def _phone_rows(snapshot: Mapping[str, Any]) -> Iterator[_Row]:
     for phone in snapshot.get("phones", ()):
         issue = _about(snapshot, phone["name"])
-        port = f"usb {phone['port']}"
+        port = f"usb {phone['port']}" if phone["port"][:1].isdecimal() else phone["port"]
         if issue is not None and issue["severity"] != "info":
             word = "lost" if issue["code"] == "phone-lost" else phone["state"]
             detail = _flow(phone) if word == "live" else f"{word} {age_text(issue['since_s'])}"

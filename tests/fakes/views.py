@@ -9,8 +9,8 @@ from aoabridge.status import ConfigView, PhoneView, RobotView, SnapshotInputs
 ROBOT = RobotView(
     "connected", "10.64.58.2:5810", "aoabridge-pi-left@1", 718.0, 1, 412, 550, enabled=True, mode="teleop", match="Q41"
 )
-SCOUT = PhoneView("scout", "absent", "1-1.3", "R9PR307K2Q", "SM-T500", last_line_age_s=12.1, reconnects=3)
-PIXEL = PhoneView("pixel7", "live", "1-1.2", "2A211", battery_percent=82, rx_hz=50.0, tx_hz=12.0, latency_ms=4.0)
+SCOUT = PhoneView("scout", "absent", "1-1.3", serial="R9PR307K2Q", model="SM-T500", last_line_age_s=12.1, reconnects=3)
+PIXEL = PhoneView("pixel7", "live", "1-1.2", serial="2A211", battery_percent=82, rx_hz=50.0, tx_hz=12.0, latency_ms=4.0)
 
 
 def inputs(**changes: Any) -> SnapshotInputs:

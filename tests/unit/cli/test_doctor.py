@@ -9,7 +9,7 @@ import pytest
 from aoabridge.cli import main
 from aoabridge.cli.doctor import all_checks
 from aoabridge.config import load_config
-from aoabridge.status import IssueBoard, build_snapshot
+from aoabridge.status import ConfigView, IssueBoard, build_snapshot
 from fakes.daemon import fake_daemon
 from fakes.views import PIXEL, SCOUT, inputs
 
@@ -51,6 +51,16 @@ def test_a_refused_configuration_fails_and_the_network_is_not_guessed(tmp_path: 
     assert ("config-rejected", "FAIL") in codes
     assert not any(code.startswith("nt-") for code, _ in codes)
     assert codes[-1] == ("daemon", "WARN")
+
+
+def test_the_file_of_the_running_daemon_is_the_one_that_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.toml").write_text("[nt]\nteam = 0\n")
+    snapshot = build_snapshot(inputs(config=ConfigView(str(tmp_path / "mine.toml"))), [])
+    with fake_daemon(tmp_path / "s", {"status": snapshot}):
+        assert main(["doctor", "--socket", str(tmp_path / "s")]) == 1
+    assert f"Configuration refused: {tmp_path}"[:50] in capsys.readouterr().out
 
 
 def test_the_bundle_is_written_or_the_reason_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

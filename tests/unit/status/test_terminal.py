@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from aoabridge.issues import ISSUES
@@ -24,6 +25,12 @@ def test_a_lost_phone_comes_first_with_one_imperative() -> None:
         " OK  pixel7  usb 1-1.2  82%  rx 50/s tx 12/s  4 ms",
         " OK  robot   10.64.58.2:5810 as aoabridge-pi-left@1  flaps 1  clock +0.4 ms",
     ]
+
+
+def test_a_phone_that_is_not_on_usb_says_where_it_is() -> None:
+    simulated = msgspec.structs.replace(PIXEL, port="simulated")
+    lines = status_lines(build_snapshot(inputs(phones=(simulated,)), []))
+    assert lines[1] == " OK  pixel7  simulated  82%  rx 50/s tx 12/s  4 ms"
 
 
 def test_a_wide_terminal_has_the_cure_on_the_same_line() -> None:

@@ -26,7 +26,20 @@ PHONE = {
     **dict.fromkeys(("coalesced", "dropped", "reconnects", "subscriptions"), "int"),
 }
 HOST = HostView(6.1, 44.0, 52.0, False, 3100, False)
-FULL = PhoneView("pixel7", "live", "1-1.2", "2A211F", "Pixel 7", "scouting", "2", 50, 12, 4, 0.1, battery_percent=82)
+FULL = PhoneView(
+    "pixel7",
+    "live",
+    "1-1.2",
+    serial="2A211F",
+    model="Pixel 7",
+    app="scouting",
+    app_version="2",
+    rx_hz=50,
+    tx_hz=12,
+    latency_ms=4,
+    last_line_age_s=0.1,
+    battery_percent=82,
+)
 
 
 def snapshot(**changes: Any) -> dict[str, Any]:
