@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 import msgspec
 
+from aoabridge.codecs.j519.packets import AnyStatus
 from aoabridge.codecs.j519.pc_events import (
     Event,
     LimitsReceived,
@@ -106,7 +107,9 @@ class J519Source:
         self.settings = settings
         self.name = settings.name or bridge_name
         self._session = _session(settings)
-        self._board = TopicBoard(f"/J519/{self.name}/", settings.publish_hz)
+        self._board = TopicBoard(
+            f"/J519/{self.name}/", 0
+        )  # the pace is kept here: all numbers of one Status leave together
         self._topics = StatusTopics(self._board, ARM, every=settings.publish_hz == 0)
         self._figures = LinkFigures()
         self._window = RefusalWindow()
@@ -121,6 +124,9 @@ class J519Source:
         self._port_taken = False
         self._forgotten = False
         self._report_at: float | None = None
+        self._period_s = 1 / settings.publish_hz if settings.publish_hz else 0.0
+        self._publish_at = 0.0
+        self._waiting: AnyStatus | None = None
         self._outgoing: list[OutgoingDatagram] = []
 
     # ---- in
@@ -159,6 +165,7 @@ class J519Source:
     def on_tick(self, now: float) -> None:
         """Time-outs of the session, staleness, figures."""
         self._take(self._session.on_tick(_us(now)), now)
+        self._write_waiting(now)
         self._judge_silence(now)
         if self._report_at is None or now >= self._report_at:
             self._report_at = now + REPORT_S
@@ -212,8 +219,9 @@ class J519Source:
             due.append(self._last_at + self.settings.stale_ms / 1000)
         elif self._last_at is not None and not self._forgotten:
             due.append(self._last_at + self.settings.forget_s)
-        waiting = self._board.next_deadline()
-        return min(due if waiting is None else [*due, waiting])
+        if self._waiting is not None:
+            due.append(self._publish_at)
+        return min(due)
 
     # ---- what the session says
 
@@ -248,8 +256,17 @@ class J519Source:
         self._figures.mark(now, status.time_stamp)
         if not is_finite(status):
             self._non_finite += 1
-        self._topics.write(status)
+        self._topics.write_states(status)
+        self._waiting = status
+        self._write_waiting(now)
         self._set_connected(True)
+
+    def _write_waiting(self, now: float) -> None:
+        """The numbers of the newest Status, if it is time for them."""
+        if self._waiting is not None and now >= self._publish_at:
+            self._topics.write_values(self._waiting)
+            self._waiting = None
+            self._publish_at = max(self._publish_at + self._period_s, now)
 
     def _set_connected(self, connected: bool) -> None:
         self._connected = connected
@@ -273,6 +290,7 @@ class J519Source:
             self._set_connected(False)
         if not self._forgotten and silence_s >= self.settings.forget_s:
             self._forgotten = True
+            self._waiting = None
             self._board.forget(ARM)
 
     # ---- figures

@@ -6,7 +6,7 @@ from array import array
 
 from aoabridge.codecs.j519.enums import ContactStop, IoClass, ThresholdType
 from aoabridge.codecs.j519.limits import LimitTables, table_keys
-from aoabridge.codecs.j519.packets import AnyStatus, ExtStatusV3, ExtStatusV4, LittleEndianDatagram, Status
+from aoabridge.codecs.j519.packets import AnyStatus, ExtStatusV4, LittleEndianDatagram, Status
 from aoabridge.codecs.j519.pose import wpr_to_quaternion
 from aoabridge.sources.board import TopicBoard
 
@@ -119,81 +119,74 @@ class StatusTopics:
         """``every``: the struct of every single Status counts, not just the newest."""
         self._board = board
         self._origin = origin
-        self._say_struct = board.say_always if every else board.say_soon
+        self._say_struct = board.say_always if every else board.say
         self._last: AnyStatus | None = None
+        self._velocity: list[float] | None = None
 
     def forget(self) -> None:
         """The arm was silent: a velocity over the pause would be no velocity."""
         self._last = None
+        self._velocity = None
 
-    def write(self, status: AnyStatus) -> None:
-        """All topics of one Status."""
-        say, soon = self._board.say, self._board.say_soon
-        for name in ("J519Status" if isinstance(status, Status) else "J519ExtStatus", "Pose3d"):
-            self._schema(name)
-        self._write_struct(status)
-        soon(self._origin, "Joint_deg", "float[]", list(status.joint_pose))
-        soon(self._origin, "MotorCurrent_A", "float[]", list(status.motor_current))
-        soon(self._origin, "Cartesian", "float[]", list(status.cartesian_pose))
-        for name, bit in (
-            ("Ready", status.ready),
-            ("CommandReceived", status.command_received),
-            ("SysReady", status.sysrdy),
-            ("InMotion", status.in_motion),
-        ):
-            say(self._origin, name, "boolean", bit)
-        soon(self._origin, "Sequence", "int", status.sequence_no)
-        soon(self._origin, "Timestamp_ms", "int", status.time_stamp)
-        soon(self._origin, "PacketRate", "int", status.packet_rate)
-        pose = pose_bytes(status.cartesian_pose)
-        if pose is not None:
-            soon(self._origin, "Pose", "struct:Pose3d", pose)
-            say(self._origin, "PoseFrame", "string", POSE_FRAME)
-        self._write_velocity(status)
+    def write_states(self, status: AnyStatus) -> None:
+        """What leaves at once when it changes: bits, labels, I/O."""
+        say = self._board.say
+        say(self._origin, "Ready", "boolean", status.ready)
+        say(self._origin, "CommandReceived", "boolean", status.command_received)
+        say(self._origin, "SysReady", "boolean", status.sysrdy)
+        say(self._origin, "InMotion", "boolean", status.in_motion)
+        if isinstance(status, Status):
+            say(self._origin, "ReadIO/Class", "string", io_label(status.read_io_type))
+            say(self._origin, "ReadIO/Index", "int", status.read_io_index)
+            say(self._origin, "ReadIO/Mask", "int", status.read_io_mask)
+            say(self._origin, "ReadIO/Value", "int", status.read_io_value)
+        else:
+            say(self._origin, "InError", "boolean", status.in_error)
+            say(self._origin, "TpEnabled", "boolean", status.tp_enabled)
+            say(self._origin, "EStopped", "boolean", status.e_stopped)
+            say(self._origin, "ContactStop", "string", contact_label(status.contact_stop_status))
+            say(self._origin, "IO/Status", "raw", status.io_status)
+        self._velocity = self._velocity_since_last(status)
         self._last = status
 
-    def _schema(self, name: str) -> None:
-        names = ("Quaternion", "Rotation3d", "Translation3d", "Pose3d") if name == "Pose3d" else (name,)
-        for one in names:
-            self._board.schema(one, SCHEMAS[one])
-
-    def _write_struct(self, status: AnyStatus) -> None:
-        if isinstance(status, Status):
-            self._say_struct(self._origin, "Status", "struct:J519Status", struct_bytes(status))
-            self._write_read_io(status)
-            return
-        self._say_struct(self._origin, "ExtStatus", "struct:J519ExtStatus", struct_bytes(status))
-        self._write_ext(status)
-
-    def _write_read_io(self, status: Status) -> None:
+    def write_values(self, status: AnyStatus) -> None:
+        """The numbers, all of this one Status; ``write_states`` has seen it before."""
         say = self._board.say
-        say(self._origin, "ReadIO/Class", "string", io_label(status.read_io_type))
-        say(self._origin, "ReadIO/Index", "int", status.read_io_index)
-        say(self._origin, "ReadIO/Mask", "int", status.read_io_mask)
-        say(self._origin, "ReadIO/Value", "int", status.read_io_value)
+        self._write_structs(status)
+        say(self._origin, "Joint_deg", "float[]", list(status.joint_pose))
+        say(self._origin, "MotorCurrent_A", "float[]", list(status.motor_current))
+        say(self._origin, "Cartesian", "float[]", list(status.cartesian_pose))
+        say(self._origin, "Sequence", "int", status.sequence_no)
+        say(self._origin, "Timestamp_ms", "int", status.time_stamp)
+        say(self._origin, "PacketRate", "int", status.packet_rate)
+        pose = pose_bytes(status.cartesian_pose)
+        if pose is not None:
+            for name in ("Quaternion", "Rotation3d", "Translation3d", "Pose3d"):  # innermost first
+                self._board.schema(name, SCHEMAS[name])
+            say(self._origin, "Pose", "struct:Pose3d", pose)
+            say(self._origin, "PoseFrame", "string", POSE_FRAME)
+        if self._velocity is not None:
+            say(self._origin, "JointVelocity_degps", "double[]", self._velocity)
 
-    def _write_ext(self, status: ExtStatusV3 | ExtStatusV4) -> None:
-        say = self._board.say
-        say(self._origin, "InError", "boolean", status.in_error)
-        say(self._origin, "TpEnabled", "boolean", status.tp_enabled)
-        say(self._origin, "EStopped", "boolean", status.e_stopped)
-        say(self._origin, "ContactStop", "string", contact_label(status.contact_stop_status))
-        say(self._origin, "IO/Status", "raw", status.io_status)
+    def _write_structs(self, status: AnyStatus) -> None:
+        topic, name = ("Status", "J519Status") if isinstance(status, Status) else ("ExtStatus", "J519ExtStatus")
+        self._write_struct(topic, name, struct_bytes(status))
         if isinstance(status, ExtStatusV4):
-            self._schema("J519Force")
-            force = _little_words(status.raw, _FORCE_WORDS)
-            self._say_struct(self._origin, "Force", "struct:J519Force", force)
+            self._write_struct("Force", "J519Force", _little_words(status.raw, _FORCE_WORDS))
 
-    def _write_velocity(self, status: AnyStatus) -> None:
+    def _write_struct(self, topic: str, name: str, data: bytes) -> None:
+        self._board.schema(name, SCHEMAS[name])
+        self._say_struct(self._origin, topic, f"struct:{name}", data)
+
+    def _velocity_since_last(self, status: AnyStatus) -> list[float] | None:
         before = self._last
         if before is None:
-            return
+            return None
         step_ms = (status.time_stamp - before.time_stamp) % _CLOCK_MODULUS
         if not 0 < step_ms <= _MAX_STEP_MS:
-            return
+            return None
         pairs = zip(status.joint_pose, before.joint_pose, strict=True)
-        velocity = [(new - old) / (step_ms / _MS_PER_S) for new, old in pairs]
-        self._board.say_soon(self._origin, "JointVelocity_degps", "double[]", velocity)
+        return [(new - old) / (step_ms / _MS_PER_S) for new, old in pairs]
 
     def write_limits(self, tables: LimitTables, axes: int) -> None:
         """The tables that arrived in one limit phase."""

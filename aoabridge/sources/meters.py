@@ -44,7 +44,7 @@ class Meter:
         """Close the second that is over."""
         if self._begin is None or now < self._begin + MEASURE_S:
             return
-        seconds = int((now - self._begin) / MEASURE_S)
+        seconds = max(1, int((now - self._begin) / MEASURE_S))  # rounding must not make a full second vanish
         self.rate_hz = self._count / MEASURE_S if seconds == 1 else 0.0
         self.max_gap_s = self._gap_s if seconds == 1 else 0.0
         self._begin += seconds * MEASURE_S

@@ -280,7 +280,7 @@ def exact_bytes(packet: J519Packet, byte_order: ByteOrder = "big") -> bytes:
     if isinstance(packet, VersionResponse):
         return data + packet.extra
     raw: bytes = getattr(packet, "raw", b"")
-    return data if not raw else _with_nan_bits(codec, data, raw)
+    return data if not raw or raw == data else _with_nan_bits(codec, data, raw)
 
 
 def _with_nan_bits(codec: Codec, data: bytes, raw: bytes) -> bytes:
