@@ -30,6 +30,7 @@ class Fanout:
         self._prefixed: set[str] = set()  # types known only from a schema root below some prefix
         self.counters: Counter[str] = Counter()
         self.schema_faults: dict[str, SchemaError] = {}
+        self._sampled_changed = False
 
     # Topics.
 
@@ -114,6 +115,15 @@ class Fanout:
 
     # Subscriptions.
 
+    def take_sampled(self) -> set[str] | None:
+        """The topics of which some phone wants every sample, if that may have changed since the last call."""
+        if not self._sampled_changed:
+            return None
+        self._sampled_changed = False
+        return {
+            slot.topic.name for link in self._links.values() for slot in link.slots.values() if slot.lane is not None
+        }
+
     def subscribe(self, link: Link, message: Subscribe) -> list[LinkError]:
         """Add to what a phone wants and send current values at once; returns the refused keys."""
         options = Options(message.every_sample, message.period_s)
@@ -185,11 +195,13 @@ class Fanout:
             self._detach(link, topic.key)
             slot = link.slots[topic.key] = Slot(topic, options, link.outbox)
             topic.slots.append(slot)
+            self._sampled_changed |= slot.lane is not None
         link.outbox.refresh(slot)
 
     def _detach(self, link: Link, key: str) -> None:
         slot = link.slots.pop(key, None)
         if slot is not None:
+            self._sampled_changed |= slot.lane is not None
             link.outbox.remove(slot)
             slot.topic.slots.remove(slot)
 

@@ -217,6 +217,9 @@ class Relay:
         if items:
             self.nt.publish(items)
             self.core.on_publications(items, now, self._time_us(now))
+        sampled = self.core.fanout.take_sampled()
+        if sampled is not None:
+            self.nt.set_every_sample(sorted(sampled))
         self.nt.offer_puts(self.core.take_puts())
         return self.nt.turn(now)
 
