@@ -4,7 +4,6 @@ The one thing it ever sends is the keepalive ``00 00`` on a console connection t
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from aoabridge.codecs import frc_ds
 from aoabridge.codecs.frc_ds import DsStatus, FmsControl, Frame
@@ -13,6 +12,7 @@ from aoabridge.sources.base import Address, Endpoint, OutgoingDatagram, SenderFi
 from aoabridge.sources.board import TopicBoard
 from aoabridge.sources.frc.links import Link
 from aoabridge.sources.frc.origins import Origins, Place
+from aoabridge.sources.frc.ports import ANYWHERE, endpoints_of, protocol_of
 from aoabridge.sources.frc.publisher import FrcPublisher
 from aoabridge.sources.frc.streams import Connection, Connections
 from aoabridge.sources.meters import Order, RateLimit
@@ -36,11 +36,11 @@ class FrcSource:
         self._settings = settings
         self._board = TopicBoard(f"/FRC/{settings.name or bridge_name}/", settings.publish_hz)
         self._figures = self._board.writer("link")
-        self._endpoints = {endpoint.key: endpoint for endpoint in _endpoints(settings)}
-        self._filter = SenderFilter(settings.allow_from)
+        self._endpoints = {endpoint.key: endpoint for endpoint in endpoints_of(settings)}
+        self._filter = SenderFilter(ANYWHERE if settings.replay else settings.allow_from)
         self._links = {
             protocol: Link(protocol, (settings.stale_ms.fms if "fms" in protocol else settings.stale_ms.robot) / 1000)
-            for protocol in dict.fromkeys(map(_protocol, self._endpoints))
+            for protocol in dict.fromkeys(map(protocol_of, self._endpoints))
         }
         self._limits: dict[str, RateLimit[Callable[[float], None]]] = {
             key: RateLimit(settings.max_rate) for key in self._endpoints
@@ -84,7 +84,7 @@ class FrcSource:
         self._begin(now)
         if endpoint_key not in self._endpoints:
             return
-        link = self._links[_protocol(endpoint_key)]
+        link = self._links[protocol_of(endpoint_key)]
         if not self._filter.allows(sender[0]):
             link.count("Rejected")
             return
@@ -128,7 +128,7 @@ class FrcSource:
         if peer is None or endpoint is None:
             self._close(place, now)
             return
-        link = self._links[_protocol(endpoint_key)]
+        link = self._links[protocol_of(endpoint_key)]
         if endpoint.direction == "listen" and not self._filter.allows(peer[0]):
             link.count("Rejected")
             self._closures.append(place)
@@ -140,7 +140,7 @@ class FrcSource:
             self._keep_alive(now)
 
     def _open(self, place: Place, now: float) -> Connection:
-        link = self._links[_protocol(place[0])]
+        link = self._links[protocol_of(place[0])]
         connection = self._streams.open(place, link, now)
         link.write_connected(self._figures, now)
         return connection
@@ -214,7 +214,7 @@ class FrcSource:
 
     def _collect(self) -> None:
         for protocol, link in self._links.items():
-            limits = [limit.dropped for key, limit in self._limits.items() if _protocol(key) == protocol]
+            limits = [limit.dropped for key, limit in self._limits.items() if protocol_of(key) == protocol]
             link.collect(sum(limits))
 
     def _report(self, now: float) -> None:
@@ -276,20 +276,3 @@ class FrcSource:
         due += self._keepalive_at.values()
         due.append(self._board.next_deadline())
         return max(now, min(at for at in due if at is not None))
-
-
-def _protocol(key: str) -> str:
-    return key.replace("@", ":").partition(":")[0]
-
-
-def _endpoints(settings: FrcSettings) -> list[Endpoint]:
-    endpoints = []
-    for key in settings.listen:
-        kind: Any = "tcp" if _protocol(key).endswith("-tcp") else "udp"
-        port = int(key.rpartition(":")[2])
-        endpoints.append(Endpoint(key, kind, settings.bind, port, settings.allow_from))
-    for key in settings.connect:
-        host, _, port_text = key.partition("@")[2].rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        endpoints.append(Endpoint(key, "tcp", "", int(port_text), direction="connect", host=host))
-    return endpoints
