@@ -138,14 +138,15 @@ def decode(data: bytes, kinds: Collection[str] | None = None) -> TeleopPacket:
     TruncatedError: shorter than header and id, or than the next legal length. UnknownPacketError: header and id of no
     packet, or a packet that is not in ``kinds``. DecodeError: longer than the longest legal length.
     """
-    found = _BY_LENGTH.get(len(data))
-    if found is None or data[:HEADER_OCTETS] != found[0]:
-        raise _refusal(bytes(data))
-    _, kind, decode_packet = found
+    try:
+        _, kind, decode_packet = _BY_LENGTH[len(data)]
+        packet = decode_packet(data)  # compares header and id: they are constants of the class
+    except (KeyError, DecodeError):
+        raise _refusal(bytes(data)) from None
     if kinds is not None and kind not in kinds:
         expected = ", ".join(sorted(kinds)) or "nothing"
         raise UnknownPacketError(f"{kind} ({len(data)} octets) not expected here ({expected})", kind, 0)
-    return decode_packet(data)
+    return packet
 
 
 def _refusal(data: bytes) -> DecodeError:

@@ -158,7 +158,7 @@ def _readers(protocol: str, order: ByteOrder) -> tuple[Reader, ...]:
 _READERS = {protocol: _readers(protocol, "big") for protocol in PACKETS}
 
 
-def decode(protocol: str, data: bytes, *, byte_order: AnyOrder = "big") -> J519Packet:
+def decode(protocol: str, data: bytes, byte_order: AnyOrder = "big") -> J519Packet:
     """The one packet that fills the datagram.
 
     TruncatedError below 8 octets or below the packet's size, UnknownPacketError for a type that this direction does not
@@ -227,7 +227,6 @@ def fitting_order(protocol: str, data: bytes) -> ByteOrder:
 
 def encode(
     packet: J519Packet,
-    *,
     byte_order: AnyOrder = "big",
     allow_nonfinite: bool = False,
     allow_data_style: bool = False,
