@@ -50,6 +50,7 @@ class FrcSource:
         self._publisher = FrcPublisher(self._board, settings)
         self._out: list[OutgoingDatagram] = []
         self._closures: list[Place] = []
+        self._refused: set[Place] = set()  # closed by us; what still arrives of them is not looked at
         self._keepalive_at: dict[Place, float] = {}
         self._started_at: float | None = None
         self._report_at = float("-inf")
@@ -125,19 +126,24 @@ class FrcSource:
         self._begin(now)
         place = (endpoint_key, connection_id)
         endpoint = self._endpoints.get(endpoint_key)
+        self._refused.discard(place)
         if peer is None or endpoint is None:
             self._close(place, now)
             return
         link = self._links[protocol_of(endpoint_key)]
         if endpoint.direction == "listen" and not self._filter.allows(peer[0]):
             link.count("Rejected")
-            self._closures.append(place)
+            self._refuse(place)
             return
         self._open(place, now)
         link.peer = peer
         if endpoint.direction == "connect":
             self._keepalive_at[place] = now
             self._keep_alive(now)
+
+    def _refuse(self, place: Place) -> None:
+        self._closures.append(place)
+        self._refused.add(place)
 
     def _open(self, place: Place, now: float) -> Connection:
         link = self._links[protocol_of(place[0])]
@@ -155,7 +161,7 @@ class FrcSource:
         """Bytes of one connection, in any chunking."""
         self._begin(now)
         place = (endpoint_key, connection_id)
-        if endpoint_key not in self._endpoints or place in self._closures:
+        if endpoint_key not in self._endpoints or place in self._refused:
             return
         connection = self._streams.find(place) or self._open(place, now)
         for frame in self._streams.feed(connection, data, now):
@@ -167,6 +173,8 @@ class FrcSource:
                 accept(now)
 
     def _accept_frame(self, connection: Connection, frame: Frame, now: float) -> None:
+        if self._streams.find(connection.place) is not connection:
+            return  # it waited for its second, and its connection has ended since
         link = connection.link
         link.count("Received")
         link.count("Faults", int(frame.fault is not None))
@@ -194,7 +202,7 @@ class FrcSource:
             if accept is not None:
                 accept(now)
         for place in self._streams.overdue(now):
-            self._closures.append(place)
+            self._refuse(place)
             self._close(place, now)
         self._keep_alive(now)
         for protocol in self._origins.forget_silent(now):

@@ -326,6 +326,24 @@ def test_unfinished_frames_close_their_connection():
     assert bench.source.take_closures() == [(RIO_TCP, 4)]
     assert bench.topics["Link/rio2ds-tcp/Connected"] is False
     assert bench.source.counters["rio2ds-tcp/Truncated"] == 1
+    bench.stream(RIO_TCP, 4, "0003006869", 56.1)
+    assert "Robot/Console/Message" not in bench.topics
+    bench.source.on_connection(RIO_TCP, 4, None, 56.2)
+    bench.source.on_connection(RIO_TCP, 4, SENDER, 57.0)
+    bench.stream(RIO_TCP, 4, "0003006869", 57.0)
+    assert bench.topics["Robot/Console/Message"] == "hi"
+
+
+def test_a_frame_that_waited_does_not_revive_its_connection():
+    bench = Bench(DS_TCP, max_rate=1, forget_s=2.0)
+    bench.source.on_connection(DS_TCP, 1, SENDER, 1.0)
+    bench.stream(DS_TCP, 1, "0000" + "00031805df", 1.0)
+    bench.source.on_connection(DS_TCP, 1, None, 1.1)
+    bench.tick(2.0)
+    bench.tick(10.0)
+    assert not [name for name in bench.topics if name.startswith("Ds/")]
+    assert bench.topics["Link/ds2fms-tcp/Connected"] is False
+    assert bench.source.next_deadline(10.0) == 11.0
 
 
 def test_foreign_peers_are_closed():
