@@ -218,8 +218,9 @@ class PlanControl:
     def _take_plan(self, inputs: Inputs) -> None:
         if inputs.plan_texts:
             text, kind, stamp_us = inputs.plan_texts[-1], inputs.plan_kinds[-1], inputs.plan_stamps_us[-1]
-            age_us = inputs.now_us - stamp_us
-            retained = stamp_us <= self._boot_us or age_us > us(self.settings.press_max_age_s)
+            age_us = inputs.now_us - stamp_us  # negative after a reboot of the robot
+            fresh = -us(self.settings.press_max_future_s) <= age_us <= us(self.settings.press_max_age_s)
+            retained = stamp_us <= self._boot_us or not fresh
             self._plan_press_us = stamp_us if self.settings.start_on == "plan" and kind == "text" else None
             self.staging.on_text(text, kind, stamp_us, retained, (inputs.alliance, self._finite_pose()))
         if not inputs.plan_exists:

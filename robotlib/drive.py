@@ -107,7 +107,8 @@ class DriveRoute:
 
     def execute(self, now: float) -> None:
         """Command one loop's speeds."""
-        dt = min(max(now - self._last, 0.0), MAX_DT_S)
+        # Rounded to microseconds, the same loops give the same speeds at any time of day.
+        dt = round(min(max(now - self._last, 0.0), MAX_DT_S), 6)
         self._last = now
         pose = self._measured()
         target = self._aim(pose)

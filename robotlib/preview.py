@@ -156,12 +156,13 @@ def _strip(nodes: Sequence[Node], entries: Sequence[TimelineEntry], top: float, 
         x, y = MARGIN_PX + entry.start_s * scale, top + ROW_PX * len(bars)
         length = max((entry.end_s - entry.start_s) * scale, 1.0)
         colour = COLOURS.get(node.type, OTHER_COLOUR)
+        shown_label = f"{node.type} {entry.label[:MAX_LABEL]}"
         what = f"{node.type} {entry.label}, {entry.start_s:.2f} to {entry.end_s:.2f} s ({entry.basis})"
         bars.append(
             f'<g class="step" data-path={_attribute(path)} data-type={_attribute(node.type)}>'
             f"<title>{_text(what)}</title>"
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{length:.1f}" height="{ROW_PX - 3:.1f}" fill="{colour}"/>'
-            f'<text x="{min(x + 3, width - 200):.1f}" y="{y + 10:.1f}">{_text(f"{node.type} {entry.label[:MAX_LABEL]}")}</text></g>'
+            f'<text x="{min(x + 3, width - 200):.1f}" y="{y + 10:.1f}">{_text(shown_label)}</text></g>'
         )
     return bars
 

@@ -668,7 +668,6 @@ def test_large_plans_go_to_the_worker_and_old_results_are_dropped():
 
 def test_replay_of_recorded_inputs():
 
-
     world = World()
     states, events = [], []
     world.recorded.clear()
