@@ -1,0 +1,185 @@
+"""The JSON that the commands promise, as types: every key required, with its type; further keys are allowed."""
+
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["problem", "warn", "info"]
+
+
+class Time(msgspec.Struct):
+    wall: str
+    mono_s: float
+    wall_trusted: bool
+
+
+class Robot(msgspec.Struct):
+    state: Literal["unset", "connecting", "connected", "lost", "serving"]
+    address: str | None
+    client: str | None
+    since_s: float | None
+    flaps: int
+    offset_us: int | None
+    rtt2_us: int | None
+    enabled: bool | None
+    mode: str | None
+    match: str | None
+
+
+class Phone(msgspec.Struct):
+    name: str
+    state: str
+    port: str
+    serial: str | None
+    model: str | None
+    app: str | None
+    app_version: str | None
+    rx_hz: float
+    tx_hz: float
+    latency_ms: float | None
+    last_line_age_s: float | None
+    dropped: int
+    coalesced: int
+    refused_puts: int
+    reconnects: int
+    battery_percent: float | None
+    subscriptions: int
+
+
+class Source(msgspec.Struct):
+    enabled: bool
+
+
+class Relay(msgspec.Struct):
+    topics: int
+    robot_to_phone_hz: float
+    phone_to_robot_hz: float
+    put_errors: dict[str, int]
+
+
+class Host(msgspec.Struct):
+    cpu_percent: float | None
+    rss_mib: float | None
+    temp_c: float | None
+    throttled: bool | None
+    disk_free_mib: int | None
+    read_only: bool | None
+
+
+class Record(msgspec.Struct):
+    active: bool
+    file: str | None
+    dropped: int
+
+
+class ConfigState(msgspec.Struct):
+    path: str
+    state: Literal["ok", "defaults", "last-good", "rejected"]
+    restart_needed: list[str]
+
+
+class Issue(msgspec.Struct):
+    code: str
+    severity: Severity
+    subject: str
+    sentence: str
+    fix: str
+    since_s: float
+    count: int
+
+
+class Snapshot(msgspec.Struct):
+    schema: Literal[1]
+    verdict: Literal["ok", "waiting", "problem"]
+    sentence: str
+    name: str
+    version: str
+    team: int | None
+    stale: Literal[False]
+    time: Time
+    uptime_s: float
+    robot: Robot
+    phones: list[Phone]
+    sources: dict[str, Source]
+    relay: Relay
+    host: Host
+    record: Record
+    config: ConfigState
+    issues: list[Issue]
+
+
+class Ignored(msgspec.Struct):
+    port: str
+    id: str
+    reason: str
+
+
+class Devices(msgspec.Struct):
+    devices: list[Phone]
+    ignored: list[Ignored]
+
+
+class Topic(msgspec.Struct):
+    name: str
+    type: str
+    hz: float | None
+    age_s: float | None
+    source: str
+    subscribers: list[str]
+
+
+class Topics(msgspec.Struct):
+    topics: list[Topic]
+
+
+class Check(msgspec.Struct):
+    code: str
+    result: Literal["PASS", "WARN", "FAIL"]
+    text: str
+    fix: str | None
+
+
+class Doctor(msgspec.Struct):
+    checks: list[Check]
+    ok: bool
+
+
+class LogLine(msgspec.Struct):
+    seq: int
+    time: str
+    mono_s: float
+    level: Literal["debug", "info", "warning", "error", "critical"]
+    code: str | None
+    device: str | None
+    text: str
+
+
+class Line(msgspec.Struct):
+    time: float
+    dir: Literal["rx", "tx"]
+    device: str
+    line: str
+
+
+class Fault(msgspec.Struct):
+    file: str
+    line: int | None
+    column: int | None
+    key: str | None
+    message: str
+    hint: str | None
+
+
+class ConfigCheck(msgspec.Struct):
+    ok: bool
+    errors: list[Fault]
+    restart_needed: list[str]
+
+
+class Version(msgspec.Struct):
+    aoabridge: str
+    python: str
+    pyntcore: str | None
+    libusb: str | None
+    pyusb: str | None
+    platform: str
