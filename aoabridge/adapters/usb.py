@@ -86,7 +86,8 @@ def _converted(error: Exception, step: str, port: str) -> UsbError:
     code = getattr(error, "backend_error_code", None)
     errno = getattr(error, "errno", None)
     kind = _KIND_BY_CODE.get(code, "OTHER") if code is not None else "OTHER"
-    return UsbError(f"{step} on {port}: {error}", errno=errno, kind=kind, step=step, port=port)
+    text = getattr(error, "strerror", None) or str(error)
+    return UsbError(f"{step} on {port}: {text} ({kind})", errno=errno, kind=kind, step=step, port=port)
 
 
 class UsbHost:
@@ -97,6 +98,10 @@ class UsbHost:
         self._loading = threading.Lock()
         self._configured: dict[str, tuple[int, int]] = {}
         self.library = "given" if backend is not None else ""
+
+    def prepare(self) -> None:
+        """Loads the library now instead of at the first use; raises UsbError."""
+        self._started()
 
     def probe(self, device: UsbDevice, requests: Sequence[ControlRequest]) -> int:
         """Runs one handshake and returns the phone's protocol version; 0 = it is none, and nothing was sent to it.
@@ -154,6 +159,7 @@ class _Opened:
         self._device = device
         self.port = device.port
         self._claimed: int | None = None
+        self._closing = threading.Lock()  # the end of the process may come while a link is reopened
         try:
             self._library_device = self._find()
             self._handle = backend.open_device(self._library_device)
@@ -253,15 +259,17 @@ class _Opened:
 
     def close(self) -> None:
         """Releases and closes; the device may be gone."""
-        if self._claimed is not None:
-            try:
-                self.call("release", "release_interface", self._claimed)
-            except UsbError as error:
-                _log.debug("release on %s: %s (ignored)", self.port, error.kind)
-            self._claimed = None
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            self._backend.close_device(handle)
+        with self._closing:
+            interface, self._claimed = self._claimed, None
+            handle = self._handle
+            if interface is not None:
+                try:
+                    self.call("release", "release_interface", interface)
+                except UsbError as error:
+                    _log.debug("release on %s: %s (ignored)", self.port, error.kind)
+            self._handle = None
+            if handle is not None:
+                self._backend.close_device(handle)
 
 
 class UsbPipe:

@@ -1,17 +1,22 @@
 """What passes between the host of the phones and its surroundings: links, their sink, hot-plug events."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
-from aoabridge.adapters.usb import UsbPipe
+from aoabridge.adapters.usb import UsbHost, UsbPipe
 from aoabridge.adapters.usb_pump import LinkPump, PumpEvent
+from aoabridge.errors import UsbError
+from aoabridge.phone.aoa import OUT_TIMEOUT_MS, UsbDevice
 from aoabridge.phone.filter import DeviceName
 from aoabridge.values import LinkId
 
 __all__ = ["Link", "LinkSink", "LinkStart", "Watcher"]
+
+JOIN_S: Final = OUT_TIMEOUT_MS / 1000 + 0.25
 
 
 class LinkStart(msgspec.Struct, frozen=True):
@@ -56,7 +61,11 @@ class Watcher(Protocol):
 
 
 class Link:
-    """One open link: its pipe, its pump, and the port it hangs on."""
+    """One open link: its pipe, its pump, and the port it hangs on.
+
+    ``close``, ``reset`` and ``reopen`` block, for attach threads; each raises UsbError ``HANG`` and leaves the handle
+    open if a thread of the pump does not end: closing under a running transfer aborts the process.
+    """
 
     def __init__(self, link: LinkId, port_id: int, pipe: UsbPipe, pump: LinkPump) -> None:
         self.link = link
@@ -64,3 +73,41 @@ class Link:
         self.pipe = pipe
         self.pump = pump
         self.moved = asyncio.Event()
+        self.ended = False
+
+    async def send_all(self, following: Callable[[], bytes], timeout: float) -> None:
+        """Sends what ``following`` gives, one transfer after the other, until it gives b"" or time is up."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._settled()
+                while (data := following()) and self.pump.offer(data):
+                    await self._settled()
+
+    async def _settled(self) -> None:
+        """Waits until no transfer is under way; ``moved`` is set by every event and by the end of the link."""
+        while self.pump.in_flight and not self.ended:
+            self.moved.clear()
+            await self.moved.wait()
+
+    def close(self) -> None:
+        """Ends both threads, then the pipe."""
+        self._join()
+        self.pipe.close()
+
+    def reset(self) -> None:
+        """Ends both threads, resets the device and closes the pipe; raises UsbError."""
+        self._join()
+        try:
+            self.pipe.reset()
+        finally:
+            self.pipe.close()
+
+    def reopen(self, usb: UsbHost, device: UsbDevice, turn: int) -> UsbPipe | None:
+        """Closes, then opens once more; raises UsbError."""
+        self.close()
+        return usb.open(device, turn)
+
+    def _join(self) -> None:
+        if not self.pump.stop(JOIN_S):
+            message = f"a USB thread of {self.pump.name} does not end"
+            raise UsbError(message, errno=None, kind="HANG", step="join", port=self.pump.name)

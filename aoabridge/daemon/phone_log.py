@@ -57,14 +57,19 @@ class PhoneLog:
             self._powered.add(device.port)
             _log.warning("%s on port %s may be suspended: is the udev rule installed?", name, device.port)
 
-    def ended(self, name: str, error: UsbError) -> None:
-        """A link ended by itself; a defect of ours is told with its traceback, once."""
+    def failed(self, name: str, error: UsbError) -> None:
+        """A call or a link failed; a defect of ours is told with its traceback, once."""
         key = (error.kind, error.step)
         if error.kind in _DEFECTS and key not in self._defects:
             self._defects.add(key)
-            _log.error("defect on the link of %s: %s", name, error, exc_info=error)
+            _log.error("defect with %s: %s", name, error.strerror, exc_info=error)
         else:
-            _log.debug("link of %s ended: %s", name, error)
+            _log.debug("%s: %s", name, error.strerror)
+
+    def library(self, error: UsbError | None) -> None:
+        """The USB library was loaded, or there is none: no phone can be linked, all else runs."""
+        if error is not None:
+            _log.error("no USB: %s", error.strerror)
 
     def _say(self, view: PortView, machine: PortMachine, now: float) -> None:
         level = _LEVELS.get(view.state, logging.DEBUG)
@@ -78,7 +83,7 @@ class PhoneLog:
             else:
                 self._said[key] = now
         detail = f" ({view.reason})" if view.reason else ""
-        fault = f": {machine.fault}" if machine.fault is not None and level >= logging.WARNING else ""
+        fault = f": {machine.fault.strerror}" if machine.fault is not None and level >= logging.WARNING else ""
         who = view.name or f"{view.vendor:04x}:{view.product:04x}"
         extra = {"device": who, "port": view.port, "serial": view.serial or None, "code": _code(view, machine)}
         _log.log(level, "%s on port %s: %s%s%s", who, view.port, view.state.value, detail, fault, extra=extra)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from aoabridge.adapters import hotplug
+from aoabridge.adapters.holders import holder_of
 from aoabridge.adapters.usb import UsbHost, UsbPipe
 from aoabridge.adapters.usb_pump import Accepted, Chunk, Ended, LinkPump
 from aoabridge.daemon.attach import AttachThreads
@@ -15,7 +16,7 @@ from aoabridge.daemon.links import Link, LinkSink, LinkStart, Watcher
 from aoabridge.daemon.phone_log import PhoneLog
 from aoabridge.errors import UsbError
 from aoabridge.phone.actions import Action, ClearHalts, Close, Open, Probe, Reopen, Reset, StepResult
-from aoabridge.phone.aoa import OUT_TIMEOUT_MS, Identity, UsbDevice, handshake
+from aoabridge.phone.aoa import Identity, UsbDevice, handshake
 from aoabridge.phone.ports import DeviceRules, PortTable, PortView, UsbIssue
 from aoabridge.values import LinkId
 
@@ -25,7 +26,6 @@ _log = logging.getLogger(__name__)
 
 EVENT_DELAY_S: Final = 0.05  # one plug is a burst of events
 FAREWELL_S: Final = 0.5
-JOIN_S: Final = OUT_TIMEOUT_MS / 1000 + 0.25
 STOP_S: Final = 1.3
 DEFECT_PAUSE_S: Final = 1.0
 
@@ -66,6 +66,8 @@ class PhoneHost:
         self._links: dict[LinkId, Link] = {}
         self._by_port: dict[int, Link] = {}
         self._orphans: dict[int, UsbPipe] = {}
+        self._holders: dict[str, dict[str, str]] = {}
+        self._hanging: list[str] = []
         self._new_link = new_link or itertools.count(1).__next__
         self._last_scan = float("-inf")
         self._scan_asked: float | None = None
@@ -81,6 +83,7 @@ class PhoneHost:
         self._watcher = self._open_watcher()
         if self._watcher is not None:
             self._loop.add_reader(self._watcher.fileno(), self._watcher.drain, self.request_scan)
+        self._attach.at_once("library", self.usb.prepare, self._phone_log.library)
         self._turn()
 
     async def stop(self) -> list[str]:
@@ -97,8 +100,19 @@ class PhoneHost:
         await asyncio.gather(*(self._say_farewell(link) for link in links))
         for link in list(self._links.values()):
             self._end_link(link, "the bridge stops")
-            self._close_pipe(link.port_id, link.pipe, link.pump)
-        return await self._attach.wait_idle(max(0.1, STOP_S - (self._loop.time() - started)))
+            self._end(link.port_id, "close", link.close)
+        busy = await self._attach.wait_idle(max(0.1, STOP_S - (self._loop.time() - started)))
+        return [*self._hanging, *busy]
+
+    async def _say_farewell(self, entry: Link) -> None:
+        """Lets the sink send its last lines as long as the phone takes them."""
+
+        def following() -> bytes:
+            self._drain(entry.link)  # the sink must know the fate of the last transfer before it gives the next
+            idle = entry.link in self._links and entry.pump.idle
+            return self._sink.link_farewell(entry.link) if idle else b""
+
+        await entry.send_all(following, FAREWELL_S)
 
     def set_rules(self, rules: DeviceRules, identity: Identity) -> None:
         """A new configuration: holds for the next connection of each phone."""
@@ -144,7 +158,8 @@ class PhoneHost:
 
     def issues(self) -> list[UsbIssue]:
         """The open USB issues."""
-        return self._table.issues(self._clock())
+        found = self._table.issues(self._clock())
+        return [(code, who, {**data, **self._holders.get(str(data.get("port")), {})}) for code, who, data in found]
 
     def counters(self, link: LinkId) -> dict[str, int]:
         """Counters of a link's threads."""
@@ -219,7 +234,8 @@ class PhoneHost:
         elif isinstance(action, Close):
             self._close(port_id, link)
         elif isinstance(action, Reset) and link is not None:
-            self._reset(link)
+            self._end_link(link, "reset")
+            self._end(port_id, "reset", link.reset)
         elif isinstance(action, ClearHalts) and link is not None:
             link.pump.clear_halts()
 
@@ -230,8 +246,22 @@ class PhoneHost:
         self._attach.attempt(self._port(port_id), call, lambda result: self._result(port_id, step, result))
 
     def _result(self, port_id: int, step: str, result: StepResult) -> None:
+        if isinstance(result, UsbError) and step != "link":
+            self._phone_log.failed(self._table.phone_name(port_id), result)
+            if result.kind == "BUSY":
+                self._look_for_holder(port_id)
         if not self._stopping:
             self._perform(self._table.on_result(port_id, step, result, self._clock()))
+
+    def _look_for_holder(self, port_id: int) -> None:
+        device = self._table.machine(port_id).device
+
+        def done(found: tuple[str, str] | UsbError) -> None:
+            if not isinstance(found, UsbError):
+                self._holders[self._port(port_id)] = {"process": found[0] or "another program", "unit": found[1] or "?"}
+
+        if device is not None:
+            self._attach.at_once(device.port, lambda: holder_of(*device.address), done)
 
     def _attempt_open(self, port_id: int, action: Open) -> None:
         def done(result: UsbPipe | UsbError | None) -> None:
@@ -244,7 +274,7 @@ class PhoneHost:
             self._result(port_id, "open", result if isinstance(result, UsbError) else 0)
             return
         if self._stopping:
-            self._close_pipe(port_id, result, None)
+            self._end(port_id, "close", result.close)
             return
         self._orphans[port_id] = result
         actions = self._table.on_result(port_id, "open", result.candidates, self._clock())
@@ -303,10 +333,10 @@ class PhoneHost:
             self._on_ended(entry, ended.error)
 
     def _on_ended(self, entry: Link, error: UsbError) -> None:
-        self._phone_log.ended(entry.pump.name, error)
+        self._phone_log.failed(entry.pump.name, error)
         if self._stopping:
             self._end_link(entry, error.kind)
-            self._close_pipe(entry.port_id, entry.pipe, entry.pump)
+            self._end(entry.port_id, "close", entry.close)
         else:
             self._result(entry.port_id, "link", error)
 
@@ -315,49 +345,38 @@ class PhoneHost:
         if self._links.pop(entry.link, None) is None:
             return
         self._by_port.pop(entry.port_id, None)
+        entry.ended = True
         entry.moved.set()
         self._sink.link_down(entry.link, reason)
 
     def _close(self, port_id: int, link: Link | None) -> None:
         if link is not None:
             self._end_link(link, self._table.machine(port_id).reason or "unplugged")
-            self._close_pipe(port_id, link.pipe, link.pump)
+            self._end(port_id, "close", link.close)
         else:
-            self._close_pipe(port_id, self._orphans.pop(port_id, None), None)
+            orphan = self._orphans.pop(port_id, None)
+            self._end(port_id, "close", orphan.close if orphan is not None else lambda: None)
 
-    def _close_pipe(self, port_id: int, pipe: UsbPipe | None, pump: LinkPump | None) -> None:
-        def call() -> None:
-            if self._joined(pump) and pipe is not None:
-                pipe.close()
+    def _end(self, port_id: int, step: str, call: Callable[[], None]) -> None:
+        """Runs the end of a link in a thread of its own, which waits for no other phone."""
 
-        self._attach.at_once(self._port(port_id), call, lambda _result: self._result(port_id, "close", None))
+        def done(result: UsbError | None) -> None:
+            if isinstance(result, UsbError) and result.kind == "HANG":
+                self._on_hang(result)
+            else:
+                self._result(port_id, step, result)
 
-    def _joined(self, pump: LinkPump | None) -> bool:
-        """Ends the threads of a pump, in an attach thread; False = one hangs, and its handle must stay open."""
-        if pump is None or pump.stop(JOIN_S):
-            return True
-        _log.error("a USB thread of %s does not end: the process has to", pump.name)
-        self._loop.call_soon_threadsafe(self._fatal, f"USB thread of {pump.name} hangs")
-        return False
+        self._attach.at_once(self._port(port_id), call, done)
 
-    def _reset(self, link: Link) -> None:
-        def call() -> None:
-            if self._joined(link.pump):
-                try:
-                    link.pipe.reset()
-                finally:
-                    link.pipe.close()
-
-        self._end_link(link, "reset")
-        port_id = link.port_id
-        self._attach.at_once(self._port(port_id), call, lambda result: self._result(port_id, "reset", result))
+    def _on_hang(self, error: UsbError) -> None:
+        """Nothing may touch that device any more; the port stays as it is until the process ends."""
+        _log.error("%s: the process has to", error.strerror)
+        self._hanging.append(str(error.port))
+        self._fatal(error.strerror)
 
     def _attempt_reopen(self, link: Link, action: Reopen) -> None:
         def call() -> UsbPipe | None:
-            if not self._joined(link.pump):
-                return None
-            link.pipe.close()
-            return self.usb.open(action.device, action.turn)
+            return link.reopen(self.usb, action.device, action.turn)
 
         self._attach.at_once(self._port(link.port_id), call, lambda result: self._on_reopened(link, result))
 
@@ -367,7 +386,10 @@ class PhoneHost:
             self._sink.link_events(link.link, [Accepted(0, error=False, t=self._clock())])  # never begun
         port_id = link.port_id
         if isinstance(result, UsbPipe) and self._stopping:
-            self._close_pipe(port_id, result, None)
+            self._end(port_id, "close", result.close)
+        elif isinstance(result, UsbError) and result.kind == "HANG":
+            self._end_link(link, "a thread hangs")
+            self._on_hang(result)
         elif isinstance(result, UsbPipe):
             link.pipe, link.pump = result, self._pump(link.link, result, link.pump.name)
             actions = self._table.on_result(port_id, "reopen", result.candidates, self._clock())
@@ -376,20 +398,3 @@ class PhoneHost:
         else:
             self._end_link(link, "reopening failed")
             self._result(port_id, "reopen", result if isinstance(result, UsbError) else 0)
-
-    # The orderly end.
-
-    async def _say_farewell(self, entry: Link) -> None:
-        """Lets the sink send its last lines as long as the phone takes them."""
-        deadline = self._loop.time() + FAREWELL_S
-        while entry.link in self._links and self._loop.time() < deadline:
-            entry.moved.clear()
-            self._drain(entry.link)  # the sink must know the fate of the last transfer before it gives the next
-            if entry.pump.idle:
-                data = self._sink.link_farewell(entry.link)
-                if not data or not entry.pump.offer(data):
-                    return
-            try:
-                await asyncio.wait_for(entry.moved.wait(), max(0.0, deadline - self._loop.time()))
-            except TimeoutError:
-                return

@@ -6,9 +6,10 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from aoabridge.adapters.usb import UsbHost
+from aoabridge.adapters.usb import UsbHost, UsbPipe
 from aoabridge.adapters.usb_pump import Accepted, Chunk, PumpEvent
 from aoabridge.daemon.phones import LinkStart, PhoneHost
+from aoabridge.errors import UsbError
 from aoabridge.phone.actions import PortState
 from aoabridge.phone.aoa import Identity
 from aoabridge.phone.ports import DeviceRules
@@ -236,3 +237,74 @@ def test_four_dead_phones_do_not_delay_a_fifth_beyond_their_timeouts() -> None:
             await rig.until(lambda: PortState.LIVE in rig.states())
 
     run(body())
+
+
+class HangingPipe(UsbPipe):
+    """A pipe whose read never returns."""
+
+    def __init__(self) -> None:
+        self.release = threading.Event()
+        self.closed = False
+        self.candidates = 1
+        self.packet_size = 512
+
+    def read(self, timeout_ms: int) -> bytes | None:
+        self.release.wait()
+        return None
+
+    def write(self, data: bytes, timeout_ms: int) -> int:
+        return len(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_thread_that_hangs_keeps_its_handle_open_and_ends_the_process() -> None:
+    async def body() -> None:
+        pipe = HangingPipe()
+        fatal: list[str] = []
+        sink = Sink()
+        bus = FakeBus([{"start_as": "accessory"}])
+        usb = UsbHost(bus.backend)
+        usb.open = lambda device, turn=0: pipe  # type: ignore[method-assign]
+        host = sink.host = PhoneHost(
+            sink,
+            DeviceRules(),
+            Identity(),
+            usb=usb,
+            scan=lambda: tuple(usb_device(d) for d in bus.scan()),
+            open_watcher=lambda: None,
+            fatal=fatal.append,
+        )
+        bus.do("plug")
+        host.start()
+        async with asyncio.timeout(DEADLINE_S):
+            while not sink.starts:
+                await asyncio.sleep(0.01)
+        hanging = await host.stop()
+        assert hanging == ["Phone-p1-" + sink.starts[0].serial[-4:]]
+        assert len(fatal) == 1
+        assert not pipe.closed
+        assert sink.downs == ["the bridge stops"]
+        pipe.release.set()
+        bus.close()
+
+    run(body())
+
+
+def test_no_library_is_told_and_costs_nothing_else(caplog: Any) -> None:
+    def refuse() -> None:
+        raise UsbError("no libusb found", errno=None, kind="NO_BACKEND", step="start", port="")
+
+    async def body() -> None:
+        usb = UsbHost()
+        usb.prepare = refuse  # type: ignore[method-assign]
+        host = PhoneHost(Sink(), DeviceRules(), Identity(), usb=usb, scan=lambda: (), open_watcher=lambda: None)
+        host.start()
+        async with asyncio.timeout(DEADLINE_S):
+            while not caplog.records:
+                await asyncio.sleep(0.01)
+        assert await host.stop() == []
+
+    run(body())
+    assert [record.getMessage() for record in caplog.records] == ["no USB: no libusb found"]
