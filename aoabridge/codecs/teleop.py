@@ -182,10 +182,10 @@ def kind_of(packet: TeleopPacket) -> str:
 
 def encode(packet: TeleopPacket) -> bytes:
     """The datagram; EncodeError names the field outside its integer type."""
-    encode_packet = _ENCODERS.get(type(packet))
-    if encode_packet is None:
-        raise EncodeError(f"{type(packet).__name__} is no packet of this protocol")
-    return encode_packet(packet)
+    try:
+        return _ENCODERS[type(packet)](packet)
+    except KeyError:
+        raise EncodeError(f"{type(packet).__name__} is no packet of this protocol") from None
 
 
 def to_fields(packet: TeleopPacket) -> dict[str, Any]:
