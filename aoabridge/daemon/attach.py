@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import threading
 from collections import deque
@@ -24,21 +25,21 @@ class _Job(Generic[_Result]):
 
     def __init__(self, port: str, call: Callable[[], _Result], done: Callable[[_Result | UsbError], None]) -> None:
         self.port = port
+        self.deliver: Callable[[], None] = lambda: None
         self._call = call
         self._done = done
-        self._result: _Result | UsbError | None = None
 
     def run(self) -> None:
+        """In the thread: calls, and leaves in ``deliver`` what is to be done on the loop."""
+        result: _Result | UsbError
         try:
-            self._result = self._call()
+            result = self._call()
         except UsbError as error:
-            self._result = error
+            result = error
         except Exception as error:  # noqa: BLE001 (top of a thread: the port would wait for ever)
             _log.exception("defect in an attach thread, port %s", self.port)
-            self._result = UsbError(str(error), errno=None, kind="DEFECT", step="attach", port=self.port)
-
-    def deliver(self) -> None:
-        self._done(self._result)  # type: ignore[arg-type]  # set by run; None may be a result itself
+            result = UsbError(str(error), errno=None, kind="DEFECT", step="attach", port=self.port)
+        self.deliver = functools.partial(self._done, result)
 
 
 class AttachThreads:

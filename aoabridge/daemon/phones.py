@@ -372,7 +372,7 @@ class PhoneHost:
         """Nothing may touch that device any more; the port stays as it is until the process ends."""
         _log.error("%s: the process has to", error.strerror)
         self._hanging.append(str(error.port))
-        self._fatal(error.strerror)
+        self._fatal(str(error.strerror))
 
     def _attempt_reopen(self, link: Link, action: Reopen) -> None:
         def call() -> UsbPipe | None:
