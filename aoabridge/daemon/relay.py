@@ -24,6 +24,7 @@ from aoabridge.values import (
     LinkId,
     NtEvent,
     Publication,
+    PutResult,
     Unannounced,
     Update,
     Withdrawal,
@@ -146,7 +147,21 @@ class Relay:
             now = self._clock()
             self.nt.publish(items)
             self.core.on_publications(items, now, self._time_us(now))
+            self._show_publications(items)
             self.turn_soon()
+
+    def _show_publications(self, items: Iterable[Publication | Withdrawal]) -> None:
+        if self.taps is not None and (keys := self.taps.topics()):
+            for item in items:
+                if isinstance(item, Publication) and (key := key_of(item.topic)) in keys:
+                    self.taps.value(key, item.value)
+
+    def _show_puts(self, results: Iterable[PutResult]) -> None:
+        if self.taps is not None and (keys := self.taps.topics()):
+            for result in results:
+                put = result.put
+                if result.accepted and put.value is not None and (key := key_of(put.topic)) in keys:
+                    self.taps.value(key, put.value)
 
     def _time_us(self, now: float) -> int:
         server_us = self.nt.server_now_us()
@@ -201,6 +216,7 @@ class Relay:
         results = nt.take_put_results()
         if results:
             core.on_put_results(results, now, self._time_us(now))
+            self._show_puts(results)
         for link, host in self._hosts.items():
             self._pump(link, host, now)
         for notice in core.take_notices():
@@ -217,6 +233,7 @@ class Relay:
         if items:
             self.nt.publish(items)
             self.core.on_publications(items, now, self._time_us(now))
+            self._show_publications(items)
         sampled = self.core.fanout.take_sampled()
         if sampled is not None:
             self.nt.set_every_sample(sorted(sampled))
