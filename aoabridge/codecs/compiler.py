@@ -32,12 +32,15 @@ class Compilable(Protocol):
 
     def length_error(self, data: bytes, offset: int = 0) -> DecodeError:
         """Why the length is wrong."""
+        ...
 
     def constant_error(self, name: str, value: int, offset: int) -> DecodeError:
         """Why a constant is wrong."""
+        ...
 
     def encode_error(self, packet: Any) -> EncodeError:
         """Why a packet cannot be packed."""
+        ...
 
 
 def compile_functions(codec: Compilable) -> tuple[Callable[..., Any], Callable[..., Any], Callable[[Any], bytes]]:

@@ -28,9 +28,11 @@ class NestedCodec(Protocol):
 
     def to_fields(self, packet: Any) -> dict[str, Any]:
         """JSON form of the packet in place."""
+        ...
 
     def from_fields(self, fields: Mapping[str, Any], *rest: object, path: str = "") -> Any:
         """Inverse of ``to_fields``."""
+        ...
 
 
 class Field(msgspec.Struct, frozen=True):

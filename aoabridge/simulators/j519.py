@@ -79,7 +79,7 @@ class BenchRobot:
     def __init__(self, settings: BenchSettings, now_us: int) -> None:
         self.session = RobotSession(settings.robot)
         self.sent = 0
-        self.injected = dict.fromkeys(("drop", "dup", "reorder"), 0)
+        self.injected: dict[str, int] = dict.fromkeys(("drop", "dup", "reorder"), 0)
         self._settings = settings
         self._random = random.Random(settings.seed)
         self._began_us = now_us

@@ -220,9 +220,10 @@ def fitting_order(protocol: str, data: bytes) -> ByteOrder:
     fit, else the order that at least dispatches, else big.
     """
     orders: tuple[ByteOrder, ...] = ("big", "little")
-    dispatching = [order for order in orders if _problem(protocol, data, order) is None]
-    fitting = [order for order in dispatching if not _read(protocol, data, order).suspect]
-    return (fitting or dispatching or ["big"])[0]
+    dispatching: list[ByteOrder] = [order for order in orders if _problem(protocol, data, order) is None]
+    fitting: list[ByteOrder] = [order for order in dispatching if not _read(protocol, data, order).suspect]
+    best = fitting or dispatching
+    return best[0] if best else "big"
 
 
 def encode(

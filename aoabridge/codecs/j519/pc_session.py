@@ -70,7 +70,7 @@ class PcSession:
         self.limits = LimitTables()
         self.byte_order: ByteOrder | None = None if config.byte_order == "auto" else config.byte_order
         self.next_deadline_us: int | None = None
-        self.counters = dict.fromkeys(
+        self.counters: dict[str, int] = dict.fromkeys(
             ("received", "lost", "duplicates", "reordered", "restarts", "rejected", "foreign", "suspect", "opens"), 0
         )
         self._events: list[Event] = []
@@ -85,8 +85,6 @@ class PcSession:
         self._settling = 0
         self._closing = False
         self._lost_told = False
-
-    # ---- in
 
     def open(self, now_us: int) -> list[Event]:
         """Begin; only from CLOSED."""
@@ -151,8 +149,6 @@ class PcSession:
             self._finish_closing()
         return self._take_events()
 
-    # ---- out
-
     def take_datagrams(self) -> list[bytes]:
         """Remove and return what is to be sent, in order."""
         taken, self._datagrams = self._datagrams, []
@@ -161,8 +157,6 @@ class PcSession:
     def _take_events(self) -> list[Event]:
         taken, self._events = self._events, []
         return taken
-
-    # ---- states
 
     def _enter(self, state: PcState, reason: str, deadline_us: int | None) -> None:
         self.next_deadline_us = deadline_us
@@ -213,8 +207,6 @@ class PcSession:
         self.counters["opens"] += 1
         self._drain(now_us, pause_us, reason)
 
-    # ---- version and limits
-
     def _ask(self, now_us: int) -> None:
         """The next question, or Start when there is none left."""
         question = self._opening.next_question()
@@ -227,8 +219,6 @@ class PcSession:
         driver = self.config.generation == "driver"
         self._send(ExtStart(self.version) if driver else Start(self.version))
         self._enter(PcState.STARTING, "Start sent", now_us + START_US)
-
-    # ---- packets
 
     def _decode(self, data: bytes) -> J519Packet | None:
         order = self.byte_order or fitting_order(FROM_ROBOT, data)
@@ -315,8 +305,6 @@ class PcSession:
         if self._stream is None:
             self._stream = MotionStream.of(self.config, self.version, self.limits, self.byte_order or "big")
         return self._stream.arm(status)
-
-    # ---- commanding
 
     def _lost_deadline(self) -> int:
         return self._last_status_us + LOST_CYCLES * self.config.cycle_us + self.config.cycle_us // 2

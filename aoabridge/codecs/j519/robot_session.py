@@ -327,7 +327,8 @@ class RobotSession:
         state = (self._version, self._sequence_no, bits, robot, 0, 0, clock_ms)
         if self._version < FORCE_VERSION:
             return ExtStatusV3(*state, pose, joints, current, 1.0, bytes(256))
-        return ExtStatusV4(*state, pose, joints, current, 1.0, *(0.0,) * 6, self._fs_type, bytes(256))
+        no_force = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return ExtStatusV4(*state, pose, joints, current, 1.0, *no_force, self._fs_type, bytes(256))
 
     def _send(self, packet: J519Packet, peer: Address) -> None:
         try:
