@@ -78,6 +78,8 @@ class Builder:
             if len(value) > row.limit:
                 self._fault(FaultAt(path, f"{len(value)} entries, the limit is {row.limit}"))
                 return
+            if not value:
+                return  # as if it were not there
             found = [self._one(row, element, (*path, index)) for index, element in enumerate(value)]
             values[row.name] = tuple(item for item in found if item is not None)
             self.given.add(path)

@@ -75,11 +75,11 @@ def parse_config(
     """Judge a text; ``file`` is only shown."""
     try:
         data = tomllib.loads(text)
+        places = locate(text)
     except tomllib.TOMLDecodeError as error:
         return _rejected([_syntax_error(str(error), text, file)], file, text)
     except RecursionError:
         return _rejected([ConfigError("nested too deeply", file=file)], file, text)
-    places = locate(text)
     found = data.get("schema", CURRENT_SCHEMA)
     if isinstance(found, int) and not isinstance(found, bool) and found > CURRENT_SCHEMA:
         message = f"{found} is newer than this program reads"

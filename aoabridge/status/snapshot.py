@@ -51,8 +51,8 @@ def _robot(inputs: SnapshotInputs) -> dict[str, Any]:
     robot = inputs.robot
     return {
         "state": robot.state,
-        "address": robot.address,
-        "client": robot.client,
+        "address": _text(robot.address),
+        "client": _text(robot.client),
         "since_s": _rounded(robot.since_s, 1),
         "flaps": robot.flaps,
         "offset_us": robot.offset_us,
@@ -66,14 +66,14 @@ def _robot(inputs: SnapshotInputs) -> dict[str, Any]:
 
 def _phone(view: PhoneView) -> dict[str, Any]:
     return {
-        "name": view.name,
+        "name": printable(view.name),
         "state": view.state,
-        "port": view.port,
+        "port": printable(view.port),
         "serial": masked(view.serial),
-        "model": view.model,
+        "model": _text(view.model),
         "aoa_version": view.aoa_version,
-        "app": view.app,
-        "app_version": view.app_version,
+        "app": _text(view.app),
+        "app_version": _text(view.app_version),
         "rx_hz": _rounded(view.rx_hz, 1),
         "tx_hz": _rounded(view.tx_hz, 1),
         "latency_ms": _rounded(view.latency_ms, 1),
@@ -146,6 +146,10 @@ def _issue(issue: OpenIssue, now: float) -> dict[str, Any]:
         "since_s": round(max(now - issue.since, 0.0), 1),
         "count": issue.count,
     }
+
+
+def _text(value: str | None) -> str | None:
+    return None if value is None else printable(value)
 
 
 def _rounded(value: float | None, digits: int) -> float | None:

@@ -110,7 +110,7 @@ def _flow(phone: Mapping[str, Any]) -> str:
     battery, latency = phone.get("battery_percent"), phone.get("latency_ms")
     parts = [
         None if battery is None else f"{battery:.0f}%",
-        f"rx {phone['rx_hz']:.0f}/s tx {phone['tx_hz']:.0f}/s",
+        f"rx {phone['rx_hz'] or 0:.0f}/s tx {phone['tx_hz'] or 0:.0f}/s",
         None if latency is None else f"{latency:.0f} ms",
     ]
     return "  ".join(part for part in parts if part)

@@ -217,6 +217,19 @@ def test_a_syntax_error_has_line_and_column(text: str, line: int, column: int) -
     assert [(error.line, error.column, error.key) for error in errors] == [(line, column, None)]
 
 
+@pytest.mark.parametrize("depth", [*range(300, 360), 5000])
+def test_a_text_that_is_nested_too_deeply_is_one_error(depth: int) -> None:
+    for opening, closing in (("[", "]"), ("{a=", "}")):
+        errors = parse_config(f"x = {opening * depth}1{closing * depth}", "f").errors
+        assert len(errors) == 1
+        assert str(errors[0]) in {"nested too deeply", "unknown key"}
+
+
+def test_an_empty_list_of_sources_is_as_none_written() -> None:
+    config = parse_config("[sources]\nfrc = []\n", "f", host="box").config
+    assert config == default_config("box")
+
+
 def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
     result = load_config(tmp_path / "none.toml", host="Pit_Pi.local")
     assert result.source == "defaults"
