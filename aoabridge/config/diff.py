@@ -58,12 +58,9 @@ def restart_needed(found: list[Change]) -> list[str]:
 
 
 def log_line(found: list[Change]) -> str:
-    """One line that names every changed key, old -> new."""
-    if not found:
-        return "configuration reloaded, nothing changed"
-    return "configuration reloaded: " + ", ".join(
-        f"{item.key} {_shown(item.old)} -> {_shown(item.new)}" for item in found
-    )
+    """Every changed key, old -> new, on one line."""
+    shown = [f"{item.key} {_shown(item.old)} -> {_shown(item.new)}" for item in found]
+    return ", ".join(shown) or "nothing changed"
 
 
 def _shown(value: object) -> str:

@@ -6,6 +6,7 @@ Frozen data without behaviour. Which values are legal stands in ``schema``.
 import msgspec
 
 from aoabridge.bridge.settings import AccessSettings, RelaySettings
+from aoabridge.sources.settings import FrcSettings, J519Settings, StaleFrc, StaleTeleop, TeleopSettings
 
 __all__ = [
     "AccessSettings",
@@ -96,89 +97,6 @@ class DeviceSettings(msgspec.Struct, frozen=True):
     put_deny: tuple[str, ...] = ()
     subscribe_allow: tuple[str, ...] = ()
     subscribe_deny: tuple[str, ...] = ()
-
-
-class StaleFrc(msgspec.Struct, frozen=True):
-    """Silence after which an origin counts as not connected, milliseconds."""
-
-    fms: int = 1000
-    robot: int = 250
-
-
-class FrcSettings(msgspec.Struct, frozen=True):
-    """The FMS, driver station and robot protocols as a source."""
-
-    enabled: bool = False
-    name: str = ""
-    bind: str = "127.0.0.1"
-    listen: tuple[str, ...] = ("ds2rio-udp:1110", "rio2ds-udp:1150")
-    connect: tuple[str, ...] = ()
-    replay: str = ""
-    replay_speed: float = 1.0
-    replay_loop: bool = False
-    allow_from: tuple[str, ...] = ()
-    text: str = "exact"
-    month_base: int = 0
-    rumble_order: str = "left-right"
-    publish_hz: int = 20
-    stale_ms: StaleFrc = StaleFrc()
-    forget_s: float = 5.0
-    max_rate: int = 500
-    max_teams: int = 16
-    write_fms_info: bool = False
-    write_driver_station: bool = False
-    info_from: str = "ds2rio"
-
-
-class J519Settings(msgspec.Struct, frozen=True):
-    """Stream Motion of one robot arm as a source; ``host`` empty = passive."""
-
-    enabled: bool = False
-    name: str = ""
-    host: str = ""
-    port: int = 60015
-    bind: str = "127.0.0.1"
-    allow_from: tuple[str, ...] = ()
-    generation: str = "classic"
-    byte_order: str = "big"
-    version: int | str = 1
-    request_limits: bool = True
-    axes: int = 6
-    publish_hz: int = 50
-    stale_ms: int = 250
-    forget_s: float = 5.0
-
-
-class StaleTeleop(msgspec.Struct, frozen=True):
-    """Silence after which a kind of datagram counts as not connected, milliseconds."""
-
-    uplink: int = 500
-    downlink: int = 300
-    ctrl: int = 100
-
-
-class TeleopSettings(msgspec.Struct, frozen=True):
-    """The remote driving protocol as a source; nothing is forwarded or relayed unless an address stands here."""
-
-    enabled: bool = False
-    name: str = ""
-    bind: str = "127.0.0.1"
-    allow_from: tuple[str, ...] = ()
-    port: int = 0
-    vehicle_ports: tuple[int, ...] = ()
-    ctrl_port: int = 10015
-    trigger_port: int = 10013
-    downlink_ports: tuple[int, ...] = ()
-    vehicles: tuple[int, ...] = (0x00A, 0x00B, 0x00C)
-    vehicle_names: dict[str, str] = msgspec.field(default_factory=dict)
-    forward_ui: str = ""
-    forward_panosim: str = ""
-    publish_hz: int = 50
-    stale_ms: StaleTeleop = StaleTeleop()
-    forget_s: float = 5.0
-    scale: dict[str, float] = msgspec.field(default_factory=dict)
-    signed_position: bool = False
-    downlink_relay: str = ""
 
 
 class SourcesSettings(msgspec.Struct, frozen=True):

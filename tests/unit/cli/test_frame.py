@@ -30,6 +30,7 @@ FORBIDDEN = ("ntcore", "usb", "websockets", "rich", "pyudev")
         (["demo", "--phones", "9"], 64, "number from 1 to 8"),
         (["run", "--team", "1", "--server", "x"], 64, "not allowed with"),
         (["run", "--team", "30000"], 64, "1..25599"),
+        (["run", "--log-level", "loud"], 64, "debug, info"),
         (["run", "--simulate", "9"], 64, "0 to 8"),
         (["simulate", "fms", "--to", "10.0.0.1"], 64, "--force"),
         (["simulate", "fms", "--copy", "fms2ds-udp@10.0.0.1:1"], 64, "--force"),

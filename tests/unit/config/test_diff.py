@@ -76,5 +76,5 @@ def test_a_named_device_that_comes_or_goes_applies_to_the_next_connection() -> N
 
 def test_one_log_line_names_every_changed_key_old_and_new() -> None:
     found = changes(BASE, config("[nt]\nteam = 6458\n[web]\nport = 5809"))
-    assert log_line(found) == "configuration reloaded: nt.team unset -> 6458, web.port 5808 -> 5809"
-    assert log_line([]) == "configuration reloaded, nothing changed"
+    assert log_line(found) == "nt.team unset -> 6458, web.port 5808 -> 5809"
+    assert log_line([]) == "nothing changed"
