@@ -56,6 +56,7 @@ class Relay:
         self.losses: list[float] = []
         self.on_turn: Callable[[float], None] | None = None
         self.taps: Taps | None = None
+        self.watch: Callable[[Sequence[NtEvent], float], None] | None = None
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._hosts: dict[LinkId, LinkHost] = {}
@@ -210,7 +211,10 @@ class Relay:
             return
         core, nt = self.core, self.nt
         now = self._clock()
-        self._feed(nt.take_events(), now)
+        events = nt.take_events()
+        if self.watch is not None:
+            self.watch(events, now)
+        self._feed(events, now)
         core.on_tick(now)
         again = self._send(now)
         results = nt.take_put_results()

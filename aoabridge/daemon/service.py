@@ -25,7 +25,8 @@ from aoabridge.daemon.sources import SourceHost
 from aoabridge.daemon.surfaces import Surfaces
 from aoabridge.daemon.taps import Taps
 from aoabridge.daemon.usb_links import UsbLinks
-from aoabridge.sources import SOURCES
+from aoabridge.daemon.web import PageContent, WebHost
+from aoabridge.sources.table import SOURCES
 from aoabridge.status.views import SourceView
 
 __all__ = ["Bridge"]
@@ -99,6 +100,10 @@ class Bridge:
             state_dir=state_dir,
             stuck=self.stuck,
         )
+        self.web: WebHost | None = None
+        if config.web.enabled:
+            content = PageContent(self.observer, lambda: not self.stuck(), None if logs is None else logs.ring)
+            self.web = WebHost(config, content, self.observer)
 
     def _wake(self) -> None:
         self.relay.wake()
@@ -117,6 +122,8 @@ class Bridge:
             await source.start()
         self._observe()
         self.relay.turn_soon()
+        if self.web is not None:
+            self.web.start()
 
     async def stop(self) -> None:
         """Sources, run pulses, phones, NetworkTables: in the order in which nothing wrong can be said any more."""
@@ -135,6 +142,8 @@ class Bridge:
         await asyncio.sleep(SETTLE_STOP_S)
         self.relay.close()
         self.nt.close()
+        if self.web is not None:
+            await self.web.stop()
         if self.control is not None:
             await self.control.close()
         if hanging:

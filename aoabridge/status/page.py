@@ -1,0 +1,193 @@
+"""The status page as HTML: verdict, one imperative per fault, the chain from phone to robot. Complete without script.
+
+Every text of a foreign origin passes ``escape``; the page's script only replaces the body by a newer one.
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+__all__ = ["body", "page", "title"]
+
+MAX_ISSUES = 3  # more than three imperatives at once help nobody
+MAX_TOPICS = 4
+FLOW_SECONDS = 60
+STALE_S = 2.0
+_WORDS: Final = {
+    "ok": ("OK", "ok"),
+    "waiting": ("WAITING", "warn"),
+    "problem": ("PROBLEM", "bad"),
+    "down": ("DOWN", "bad"),
+}
+_SYMBOLS: Final = {"ok": "&#10003;", "warn": "&hellip;", "bad": "X"}
+_SEVERITIES: Final = {"problem": ("X", "bad"), "warn": ("!", "warn"), "info": ("i", "info")}
+_CONNECTED: Final = ("connected", "serving")
+
+Snapshot = Mapping[str, Any]
+
+
+def page(snapshot: Snapshot) -> str:
+    """The whole document."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{_text(title(snapshot))}</title>"
+        '<link rel="icon" href="/icon.svg"><link rel="stylesheet" href="/app.css">'
+        '<noscript><meta http-equiv="refresh" content="5"></noscript></head>'
+        f'<body><div id="contact" role="alert" hidden></div><main id="page">{body(snapshot)}</main>'
+        '<section id="panel" aria-live="off" hidden></section><script src="/app.js"></script></body></html>'
+    )
+
+
+def title(snapshot: Snapshot) -> str:
+    """The document's title; the verdict comes first, so that a tab shows it."""
+    return f"{_WORDS[snapshot['verdict']][0]} - aoabridge {snapshot['name']}"
+
+
+def body(snapshot: Snapshot) -> str:
+    """The part that is replaced on every update."""
+    return _header(snapshot) + _verdict(snapshot) + _chain(snapshot) + _flow(snapshot) + _topics(snapshot) + _footer()
+
+
+def _text(value: object) -> str:
+    return escape(str(value), quote=True)
+
+
+def _age(seconds: float | None) -> str:
+    """An age that the script counts on; greyed once it is old."""
+    if seconds is None:
+        return '<span class="age">never</span>'
+    old = " old" if seconds >= STALE_S else ""
+    return f'<span class="age{old}" data-age="{seconds:.1f}">{_duration(seconds)}</span>'
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"
+
+
+def _header(snapshot: Snapshot) -> str:
+    word, colour = _WORDS[snapshot["verdict"]]
+    problems = [issue for issue in snapshot["issues"] if issue["severity"] == "problem"]
+    badge = word if len(problems) < 2 else f"{len(problems)} PROBLEMS"
+    team = "" if snapshot["team"] is None else f"<span>team {snapshot['team']}</span>"
+    temperature = snapshot["host"]["temp_c"]
+    heat = "" if temperature is None else f"<span>{temperature:.0f} C</span>"
+    not_real = '<span class="badge warn">NOT A ROBOT</span>' if snapshot["robot"]["test"] else ""
+    return (
+        f"<header><h1>aoabridge</h1><span>{_text(snapshot['name'])}</span>{team}<span>v{_text(snapshot['version'])}</span>"
+        f'{not_real}<span class="badge {colour}">{badge}</span>'
+        f'<span class="end">up {_duration(snapshot["uptime_s"])}</span>{heat}</header>'
+    )
+
+
+def _verdict(snapshot: Snapshot) -> str:
+    word, colour = _WORDS[snapshot["verdict"]]
+    sentence = snapshot["sentence"].upper() if colour == "ok" else snapshot["sentence"]
+    rows = [_issue(issue) for issue in snapshot["issues"][:MAX_ISSUES]]
+    hidden = len(snapshot["issues"]) - len(rows)
+    if hidden > 0:
+        rows.append(f'<li class="more">and {hidden} more: aoabridge doctor</li>')
+    listed = f'<ul class="issues">{"".join(rows)}</ul>' if rows else ""
+    return (
+        f'<section id="verdict" class="{colour}"><p role="status"><b>{_SYMBOLS[colour]}</b> '
+        f"<strong>{word}</strong> {_text(sentence)}</p>{listed}</section>"
+    )
+
+
+def _issue(issue: Mapping[str, Any]) -> str:
+    symbol, colour = _SEVERITIES[issue["severity"]]
+    return (
+        f'<li class="{colour}"><b>{symbol}</b> <span class="what">{_text(issue["sentence"])}</span> '
+        f'{_age(issue["since_s"])} <span class="fix">&#8594; {_text(issue["fix"])}</span></li>'
+    )
+
+
+def _chain(snapshot: Snapshot) -> str:
+    robot_ok = snapshot["robot"]["state"] in _CONNECTED
+    live = any(phone["state"] == "live" for phone in snapshot["phones"])
+    return (
+        '<section id="chain"><div class="box"><h2>Phones</h2>'
+        + ("".join(map(_phone, snapshot["phones"])) or "<p>no phone</p>")
+        + f"</div>{_arrow(live)}{_bridge(snapshot)}{_arrow(robot_ok)}{_robot(snapshot, robot_ok)}</section>"
+    )
+
+
+def _arrow(whole: bool) -> str:
+    return '<div class="arrow ok">== OK ==&#9654;</div>' if whole else '<div class="arrow bad">- X -</div>'
+
+
+def _phone(phone: Mapping[str, Any]) -> str:
+    live = phone["state"] == "live"
+    colour, symbol = ("ok", "OK") if live else ("bad", "X")
+    battery = "" if phone["battery_percent"] is None else f" {phone['battery_percent']:.0f}%"
+    latency = "" if phone["latency_ms"] is None else f" {phone['latency_ms']:.0f} ms"
+    rates = f"rx {phone['rx_hz']:.0f}/s tx {phone['tx_hz']:.0f}/s{latency}" if live else _text(phone["state"])
+    return (
+        f'<p class="{colour}"><b>{symbol}</b> {_text(phone["name"])} <small>{_text(phone["port"])}{battery}</small>'
+        f"<br><small>{rates}, last {_age(phone['last_line_age_s'])}, dropped {phone['dropped']}</small></p>"
+    )
+
+
+def _bridge(snapshot: Snapshot) -> str:
+    relay, host = snapshot["relay"], snapshot["host"]
+    cpu = "" if host["cpu_percent"] is None else f"<p>cpu {host['cpu_percent']:.0f}%</p>"
+    return (
+        f'<div class="box"><h2>Bridge</h2><p>{relay["robot_to_phone_hz"]:.0f}/s to phones</p>'
+        f"<p>{relay['phone_to_robot_hz']:.0f}/s to robot</p>"
+        f"<p>dropped {relay['dropped']}, refused {relay['refused_puts']}</p>{cpu}"
+        + "".join(_source(name, source) for name, source in snapshot["sources"].items() if source["enabled"])
+        + "</div>"
+    )
+
+
+def _source(name: str, source: Mapping[str, Any]) -> str:
+    return f"<p>{_text(name)} {source['hz']:.0f}/s {_age(source['age_s'])}</p>"
+
+
+def _robot(snapshot: Snapshot, connected: bool) -> str:
+    robot = snapshot["robot"]
+    colour, symbol = ("ok", "OK") if connected else ("bad", "X")
+    clock = "" if robot["offset_us"] is None else f"<p>clock {robot['offset_us'] / 1000:+.1f} ms</p>"
+    enabled = "ENABLED" if robot["enabled"] else "disabled"
+    mode = "" if robot["mode"] is None else f"<p>{enabled}: {_text(robot['mode'])}</p>"
+    match = "" if robot["match"] is None else f"<p>match {_text(robot['match'])}</p>"
+    address = _text(robot["address"] or robot["state"])
+    return (
+        f'<div class="box"><h2>Robot</h2><p class="{colour}"><b>{symbol}</b> {address}</p>'
+        f"<p><small>as {_text(robot['client'])}</small></p><p>{_text(robot['state'])} {_age(robot['since_s'])},"
+        f" flaps {robot['flaps']}</p>{clock}{mode}{match}</div>"
+    )
+
+
+def _flow(snapshot: Snapshot) -> str:
+    rows = [
+        f'<span>{_text(phone["name"])} <i aria-hidden="true">{_text(phone["flow"])}</i></span>'
+        for phone in snapshot["phones"]
+        if phone.get("flow")
+    ]
+    return f'<section id="flow"><h2>Flow, last {FLOW_SECONDS} s</h2>{"".join(rows)}</section>' if rows else ""
+
+
+def _topics(snapshot: Snapshot) -> str:
+    watched: Sequence[Mapping[str, Any]] = snapshot.get("watched", ())
+    if not watched:
+        return ""
+    rows = "".join(
+        f"<tr><td>{_text(topic['name'])}<td>{topic['hz']:.0f}/s<td>{_age(topic['age_s'])}<td>{_text(topic['type'])}"
+        f"<td>&#8594; {topic['readers']}</tr>"
+        for topic in watched[:MAX_TOPICS]
+    )
+    head = f"Topics ({min(len(watched), MAX_TOPICS)} of {snapshot['relay']['topics']})"
+    return f'<section id="topics"><h2>{head}</h2><table>{rows}</table></section>'
+
+
+def _footer() -> str:
+    return (
+        '<footer><a href="/api/status">Status</a> <a href="/api/logs?count=200" data-panel="/api/logs?count=200">Log</a> '
+        '<a href="/api/config" data-panel="/api/config">Config</a></footer>'
+    )
