@@ -9,10 +9,9 @@ import msgspec
 from aoabridge.config.kinds import host_port
 from aoabridge.config.locate import KeyPath
 from aoabridge.config.sections import Config, FrcSettings, J519Settings, TeleopSettings
+from aoabridge.sources.settings import DEFAULT_UPLINK_PORT
 
 __all__ = ["Violation", "is_own_address", "violations"]
-
-DEFAULT_UPLINK_PORT = 10010  # teleop's ``port = 0``
 
 
 class Violation(msgspec.Struct, frozen=True):

@@ -95,6 +95,14 @@ class Source(Protocol):
         """Do what is due: rates, staleness, throttled values."""
         ...
 
+    def on_send_failed(self, endpoint_key: str, now: float) -> None:
+        """Note that a datagram of this endpoint could not be sent."""
+        ...
+
+    def close(self, now: float) -> None:
+        """End what was begun with the far end; what that takes is among the next datagrams."""
+        ...
+
     def take_publications(self) -> list[Publication | Withdrawal]:
         """Remove and return what is to be published or withdrawn, in order."""
         ...

@@ -7,8 +7,6 @@ on a mirrored port and sends nothing at all. No topic is read: there is no way f
 from collections.abc import Mapping
 from typing import Literal, cast
 
-import msgspec
-
 from aoabridge.codecs.j519.packets import AnyStatus
 from aoabridge.codecs.j519.pc_events import (
     Event,
@@ -33,9 +31,10 @@ from aoabridge.sources.base import (
 from aoabridge.sources.board import TopicBoard
 from aoabridge.sources.j519_link import LinkFigures, RefusalWindow
 from aoabridge.sources.j519_topics import StatusTopics, is_finite
+from aoabridge.sources.settings import J519Settings
 from aoabridge.values import Publication, Withdrawal
 
-__all__ = ["J519Settings", "J519Source"]
+__all__ = ["J519Source"]
 
 ENDPOINT = "robot"
 ARM = "arm"  # origin of all topics that are withdrawn after silence
@@ -59,28 +58,6 @@ _COUNTERS = {
     "ByteOrderSuspect": "suspect",
     "Opens": "opens",
 }
-
-
-class J519Settings(msgspec.Struct, frozen=True):
-    """One robot. ``host`` empty = passive on ``bind``:``port``; ``version`` may be "query".
-
-    ``axes`` are those whose limits are asked for. ``publish_hz`` 0 = every Status; bits and State leave at once.
-    """
-
-    enabled: bool = False
-    name: str = ""
-    host: str = ""
-    port: int = 60015
-    bind: str = "127.0.0.1"
-    allow_from: tuple[str, ...] = ()
-    generation: str = "classic"
-    byte_order: str = "big"
-    version: int | str = 1
-    request_limits: bool = True
-    axes: int = 6
-    publish_hz: int = 50
-    stale_ms: int = 250
-    forget_s: float = 5.0
 
 
 def _session(settings: J519Settings) -> PcSession:
@@ -171,6 +148,9 @@ class J519Source:
             self._report_at = now + REPORT_S
             self._figures.roll(now)
             self._write_figures(now)
+
+    def on_send_failed(self, endpoint_key: str, now: float) -> None:
+        """Nothing: an unanswered datagram is sent again."""
 
     def close(self, now: float) -> None:
         """End the stream: Stop is among the next datagrams."""

@@ -2,7 +2,9 @@
 
 import msgspec
 
-__all__ = ["FrcSettings", "StaleFrc", "StaleTeleop", "TeleopSettings"]
+__all__ = ["DEFAULT_UPLINK_PORT", "FrcSettings", "J519Settings", "StaleFrc", "StaleTeleop", "TeleopSettings"]
+
+DEFAULT_UPLINK_PORT = 10010  # teleop's ``port = 0``: be the user interface, take the copies
 
 
 class StaleFrc(msgspec.Struct, frozen=True):
@@ -39,6 +41,28 @@ class FrcSettings(msgspec.Struct, frozen=True):
     write_fms_info: bool = False
     write_driver_station: bool = False
     info_from: str = "ds2rio"
+
+
+class J519Settings(msgspec.Struct, frozen=True):
+    """FANUC Stream Motion of one robot as a source.
+
+    ``host`` empty = passive on ``bind``:``port``; ``version`` may be "query". ``axes`` are those whose limits are asked for. ``publish_hz`` 0 = every Status; bits and State leave at once.
+    """
+
+    enabled: bool = False
+    name: str = ""
+    host: str = ""
+    port: int = 60015
+    bind: str = "127.0.0.1"
+    allow_from: tuple[str, ...] = ()
+    generation: str = "classic"
+    byte_order: str = "big"
+    version: int | str = 1
+    request_limits: bool = True
+    axes: int = 6
+    publish_hz: int = 50
+    stale_ms: int = 250
+    forget_s: float = 5.0
 
 
 class StaleTeleop(msgspec.Struct, frozen=True):

@@ -11,13 +11,12 @@ from aoabridge.sources import teleop_topics as topics
 from aoabridge.sources.base import Address, Endpoint, OutgoingDatagram, SenderFilter, SourceIssue, SourceStatus
 from aoabridge.sources.board import TopicBoard
 from aoabridge.sources.meters import Meter
-from aoabridge.sources.settings import TeleopSettings
+from aoabridge.sources.settings import DEFAULT_UPLINK_PORT, TeleopSettings
 from aoabridge.sources.teleop_flow import BadShare, Flow
 from aoabridge.values import Publication, Withdrawal
 
-__all__ = ["CHECK_CODES", "COUNTERS", "DEFAULT_UPLINK_PORT", "TeleopSource"]
+__all__ = ["CHECK_CODES", "COUNTERS", "TeleopSource"]
 
-DEFAULT_UPLINK_PORT = 10010  # be the user interface: take the copies
 REPORT_S = 1.0
 SILENT_S = 5.0
 BAD_FRACTION = 0.05
@@ -240,6 +239,9 @@ class TeleopSource:
 
     def _bad(self) -> int:
         return sum(self._counts[name] for name in DECODE_COUNTERS)
+
+    def close(self, now: float) -> None:
+        """Nothing: no vehicle is told anything by the bridge itself."""
 
     def take_publications(self) -> list[Publication | Withdrawal]:
         """What is to be published, in order."""

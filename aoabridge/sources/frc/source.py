@@ -71,10 +71,15 @@ class FrcSource:
     def on_endpoint(self, endpoint_key: str, address: Address | None, now: float) -> None:
         """Nothing depends on whether a socket is open."""
 
-    def on_table_owner(self, table: str, owned: bool, now: float) -> None:
-        """Another program publishes below ``/FMSInfo`` or ``/DriverStation``, or (False) it is known that none does.
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The robot program's tables that are to be written while they are free."""
+        return tuple(self._publisher.tables)
 
-        Nothing is written before this was said once.
+    def on_table_owner(self, table: str, owned: bool | None, now: float) -> None:
+        """Another program publishes below this table; False: it is known that none does; None: it is not known.
+
+        Nothing is written before it was said to be free.
         """
         self._begin(now)
         if table in self._publisher.tables:
@@ -234,6 +239,12 @@ class FrcSource:
         new, new_bad = received - self._reported[0], bad - self._reported[1]
         self._reported = (received, bad)
         self._bad_fraction = new_bad / new if new > 0 else 0.0
+
+    def on_send_failed(self, endpoint_key: str, now: float) -> None:
+        """Nothing depends on a keepalive."""
+
+    def close(self, now: float) -> None:
+        """Nothing: no far end is told anything."""
 
     def take_publications(self) -> list[Publication | Withdrawal]:
         """What is to be published, in order."""

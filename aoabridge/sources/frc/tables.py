@@ -59,10 +59,10 @@ class MatchTable:
         self._source = source
         self._known: dict[str, tuple[str, NtValue]] = {}
 
-    def on_owner(self, owned: bool) -> None:
-        """Another program publishes below the table, or (False) nobody does."""
-        self.owned, self.free = owned, not owned
-        if owned:
+    def on_owner(self, owned: bool | None) -> None:
+        """Another program publishes below the table, (False) nobody does, or (None) nobody can tell."""
+        self.owned, self.free = owned is True, owned is False
+        if not self.free:
             self._board.forget(self._origin)
         elif self._known:
             self._flush()

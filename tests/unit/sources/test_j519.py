@@ -13,8 +13,9 @@ from aoabridge.codecs.j519.robot_model import RobotConfig
 from aoabridge.codecs.wpistruct import SchemaRegistry
 from aoabridge.simulators.j519 import BenchFaults, BenchRobot, BenchSettings
 from aoabridge.sources.base import Source
-from aoabridge.sources.j519 import ENDPOINT, J519Settings, J519Source
+from aoabridge.sources.j519 import ENDPOINT, J519Source
 from aoabridge.sources.j519_topics import SCHEMAS, contact_label, io_label, struct_bytes
+from aoabridge.sources.settings import J519Settings
 from aoabridge.values import Publication, Withdrawal
 
 ROBOT, PC = ("192.0.2.9", 60015), ("192.0.2.1", 50899)

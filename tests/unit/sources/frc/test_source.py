@@ -3,12 +3,12 @@
 import pytest
 
 from aoabridge.codecs.wpistruct import SchemaRegistry
-from aoabridge.sources import SOURCES
 from aoabridge.sources.base import Source
 from aoabridge.sources.frc import FrcSettings, FrcSource
 from aoabridge.sources.frc.structs import SCHEMAS
 from aoabridge.sources.frc.tables import CONTROL_WORD_SCHEMA
 from aoabridge.sources.settings import StaleFrc
+from aoabridge.sources.table import SOURCES
 from aoabridge.values import Withdrawal
 
 SENDER = ("127.0.0.1", 5000)
