@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 EVENT_DELAY_S: Final = 0.05  # one plug is a burst of events
 FAREWELL_S: Final = 0.5
-STOP_S: Final = 1.3
+STOP_S: Final = 1.6  # an attach thread may be inside a control transfer of 1.5 s
 DEFECT_PAUSE_S: Final = 1.0
 
 

@@ -188,6 +188,7 @@ def _topics(snapshot: Snapshot) -> str:
 
 def _footer() -> str:
     return (
-        '<footer><a href="/api/status">Status</a> <a href="/api/logs?count=200" data-panel="/api/logs?count=200">Log</a> '
+        '<footer><a href="/api/status">Status</a> '
+        '<a href="/api/logs?count=200" data-panel="/api/logs?count=200">Log</a> '
         '<a href="/api/config" data-panel="/api/config">Config</a></footer>'
     )
