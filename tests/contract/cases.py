@@ -70,7 +70,8 @@ def merged(phones, overrides):
 
 
 def failures(expect, metrics, *, skip=()):
-    """Texts of the expectations that do not hold; `metrics(name, phone)` raises KeyError for one the rig lacks."""
+    """Texts of the expectations that do not hold. `metrics(name, phone)` raises KeyError for one the rig lacks;
+    `metrics.relaxation(name)` is the measured noise of the rig for an upper limit."""
     texts = list(metrics.problems)
     for name, op, wanted, *phone in expect:
         if name in skip:
@@ -80,7 +81,8 @@ def failures(expect, metrics, *, skip=()):
         except KeyError:
             texts.append(f"{name}: this rig does not supply it")
             continue
-        if not holds(op, value, wanted):
+        limit = wanted + metrics.relaxation(name) if op == "<=" else wanted
+        if not holds(op, value, limit):
             texts.append(f"{name} = {value!r}, expected {op} {wanted!r}" + (f" of {phone[0]}" if phone else ""))
     return texts
 

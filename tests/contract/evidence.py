@@ -51,6 +51,7 @@ class Refused:
 
     def __init__(self, error):
         self.problems = []
+        self.relaxation = lambda name: 0.0
         self._error = error
 
     def __call__(self, name, phone):
@@ -62,6 +63,7 @@ class Evidence:
 
     def __init__(self, *, device, seen, notes, puts, published, begin, end, host, problems=()):
         self.problems = list(problems)
+        self.relaxation = lambda name: 0.0
         self._device = device
         self._seen = seen
         self._notes = notes  # [(time, event, phone, arguments)]

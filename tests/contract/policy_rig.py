@@ -44,6 +44,9 @@ class PolicyRig:
     def detached(self, phone):
         """Nothing: transfers have ended already."""
 
+    def removed(self, phone):
+        """Nothing more: the device is gone already."""
+
     def changed(self, phone, action):
         if self.host is not None and self.host.alive:
             self.host.changed()

@@ -42,12 +42,14 @@ class Daemon:
             text=True,
         )
         self.lines = []
+        self._times = []
         self.baseline = None
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self):
         for line in self.process.stdout:
+            self._times.append(time.monotonic())
             self.lines.append(line.rstrip("\n"))
 
     @property
@@ -75,8 +77,7 @@ class Daemon:
         }
 
     def end(self, number):
-        """Signals it and waits; seconds that took."""
-        begin = time.monotonic()
+        """Signals it and waits; seconds from its own "stopping" to its "stopped", None without these lines."""
         if self.alive:
             self.process.send_signal(number)
             try:
@@ -86,20 +87,19 @@ class Daemon:
                 self.process.wait()
         self._reader.join(2)
         self.process.stdout.close()
-        return time.monotonic() - begin
+        told = {record.get("text"): at for record, at in zip(self._records(), self._times, strict=True)}
+        return told["stopped"] - told["stopping"] if {"stopping", "stopped"} <= set(told) else None
+
+    def _records(self):
+        for line in self.lines:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                yield {"level": "error", "text": line}  # not a log record: a traceback, a warning of a library
 
     def errors(self):
         """Texts logged as errors; a line that is no log record counts too."""
-        found = []
-        for line in self.lines:
-            try:
-                record = json.loads(line)
-            except ValueError:
-                found.append(line)
-                continue
-            if record.get("level") in ("error", "critical"):
-                found.append(record.get("text") or record.get("message") or line)
-        return found
+        return [record["text"] for record in self._records() if record.get("level") in ("error", "critical")]
 
 
 class UsbfsRig(RealTimeRig):
@@ -169,7 +169,11 @@ class UsbfsRig(RealTimeRig):
     def host_stop(self):
         if self.daemon is not None:
             self.note("host_stop")
-            self.stop_times_s.append(self.daemon.end(signal.SIGTERM))
+            stop_s = self.daemon.end(signal.SIGTERM)
+            if stop_s is None:
+                self.problems.append(f"daemon did not stop: {self.daemon.lines[-3:]}")
+            else:
+                self.stop_times_s.append(stop_s)
             self._ended(0)
 
     def host_kill(self):

@@ -34,7 +34,7 @@ class Injector:
 
 
 class Board:
-    """`transport` (set by the rig) offers attached(phone), detached(phone), changed(phone, action)."""
+    """`transport` (set by the rig) offers attached(phone), detached(phone), changed(phone, action), removed(phone)."""
 
     def __init__(self, phones, inject, clock, transport):
         self.clock = clock
@@ -61,6 +61,7 @@ class Board:
     def detached(self, phone):
         self.transport.detached(phone)
         self._announce(phone, "remove")
+        self.transport.removed(phone)
 
     def configured(self, phone):
         self._announce(phone, "change")

@@ -66,6 +66,9 @@ class FakeBus:
     def detached(self, phone):
         self.changed_condition.notify_all()
 
+    def removed(self, phone):
+        """Nothing more: the device is gone already."""
+
     def changed(self, phone, action):
         for listener in list(self.listeners):
             listener()

@@ -75,8 +75,8 @@ class ThreadClock:
         self._changed = threading.Condition()
         self._stopped = False
         self._origin = time.monotonic()
-        self._thread = threading.Thread(target=self._run, name="phone-clock", daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._run, name="phone-clock", daemon=True)
+        self.thread.start()
 
     def now(self):
         if self.speed == 1.0:
@@ -97,8 +97,8 @@ class ThreadClock:
         with self._changed:
             self._stopped = True
             self._changed.notify()
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout=2)
+        if self.thread is not threading.current_thread():
+            self.thread.join(timeout=2)
 
     def _run(self):
         while (timer := self._next()) is not None:

@@ -104,3 +104,9 @@ class CoreRig:
         assert len(errors) == 1, errors
         assert self.orders() == []
         return str(errors[0]["code"])
+
+    def accept_all(self) -> list[str]:
+        """NetworkTables does what was ordered; returns the topics that are no longer published."""
+        orders = self.orders()
+        self.core.on_put_results([PutResult(put) for put in orders if put.op is PutOp.SET], self.now, self.time_us)
+        return [put.topic for put in orders if put.op is PutOp.UNPUBLISH]

@@ -81,8 +81,15 @@ class UmockRig:
         else:
             self.testbed.uevent(node.syspath, action)
 
-    def remove(self, phone):
-        """The rest of an unplug, after the remove event."""
+    def removed(self, phone):
+        """The rest of an unplug, at once after the remove event: a scan must not see the device any more."""
+        if threading.current_thread() is self.clock.thread or threading.current_thread().name.startswith("control"):
+            self._remove(phone)
+        else:  # inside an ioctl of this very node
+            node = self.nodes[phone]
+            self.clock.call_later(0.0, lambda: self._remove(phone) if self.nodes.get(phone) is node else None)
+
+    def _remove(self, phone):
         node = self.nodes.pop(phone)
         for path in reversed(node.interface_paths):
             self.testbed.remove_device(path)
@@ -154,7 +161,7 @@ class UmockRig:
             for phone in list(self.nodes):
                 phone.unplug()
             for phone in list(self.nodes):
-                self.remove(phone)
+                self._remove(phone)
             for node in self.all_nodes:
                 node.close()
         self.clock.stop()
@@ -169,7 +176,7 @@ def serve(rig, path):
     def accept():
         while True:
             connection, _ = server.accept()
-            threading.Thread(target=answer, args=(connection,), daemon=True).start()
+            threading.Thread(target=answer, args=(connection,), name="control", daemon=True).start()
 
     def answer(connection):
         with connection, connection.makefile("rw") as stream:
@@ -183,7 +190,7 @@ def serve(rig, path):
                 stream.write(json.dumps(reply) + "\n")
                 stream.flush()
 
-    threading.Thread(target=accept, daemon=True).start()
+    threading.Thread(target=accept, name="control-accept", daemon=True).start()
 
 
 def main():

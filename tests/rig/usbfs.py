@@ -50,7 +50,7 @@ CONTROL_OPS = {51: "get_protocol", 52: "send_string", 53: "start"}
 class Urb:
     """One submitted urb with everything needed to finish it."""
 
-    __slots__ = ("address", "buffer", "client", "data", "kind", "transfer")
+    __slots__ = ("address", "buffer", "client", "data", "kind", "result", "transfer")
 
     def __init__(self, client, address, data, buffer, kind):
         self.client = client
@@ -59,6 +59,15 @@ class Urb:
         self.buffer = buffer
         self.kind = kind
         self.transfer = None
+        self.result = None  # (status, bytes for the buffer, their offset, actual length)
+
+    def store(self):
+        """Writes the result into the client's memory: only while that client is inside an ioctl."""
+        status, data, offset, actual = self.result
+        if data and self.buffer is not None:
+            self.buffer.update(offset, data)
+        self.data.update(4, struct.pack("=i", status))
+        self.data.update(28, struct.pack("=i", actual))
 
 
 class Handler(UMockdev.IoctlBase):
@@ -158,11 +167,6 @@ class Node:
             self._finish(urb, -108, b"")
         self._set_writable(True)
         self._reapable.notify_all()
-        self.rig.clock.call_later(0.0, self._remove)
-
-    def _remove(self):
-        if self.rig.nodes.get(self.phone) is self:
-            self.rig.remove(self.phone)
 
     # ioctls
 
@@ -174,15 +178,19 @@ class Node:
                 # One transfer is a submit and several reaps: only what asks the device for something is a call.
                 self.phone.recorder.counts["usb_calls"] += request not in (REAPURB, REAPURBNDELAY, DISCARDURB)
                 result = self._dispatch(client, request)
+                self._complete(client, result)
         except Exception:  # noqa: BLE001 (an exception would be lost in the GLib thread)
             self.rig.problems.append(traceback.format_exc())
             traceback.print_exc()
-            result = -errno.EIO
+            self._complete(client, -errno.EIO)
+        return True
+
+    @staticmethod
+    def _complete(client, result):
         if result < 0:
             client.complete(-1, -result)
         else:
             client.complete(result, 0)
-        return True
 
     def _dispatch(self, client, request):
         if self.gone and request not in (REAPURB, REAPURBNDELAY, DISCARDURB, RELEASE):
@@ -337,10 +345,7 @@ class Node:
         self.pending.pop(urb.address, None)
         if not urb.client.props.connected:
             return
-        if data and urb.buffer is not None:
-            urb.buffer.update(offset, data)
-        urb.data.update(4, struct.pack("=i", status))
-        urb.data.update(28, struct.pack("=i", len(data) if actual is None else actual))
+        urb.result = (status, data, offset, len(data) if actual is None else actual)
         self.finished.append(urb)
         self._set_writable(True)
         self._reapable.notify_all()
@@ -369,6 +374,7 @@ class Node:
         if not self.finished:
             return -errno.ENODEV if self.gone else -errno.EAGAIN
         urb = self.finished.pop(0)
+        urb.store()
         client.get_arg().resolve(0, 8).set_ptr(0, urb.data)
         if not self.finished and not self.gone:
             self._set_writable(False)
