@@ -314,7 +314,8 @@ def _named_commands(markers: object) -> list[str]:
 def synchronous_pathfinder() -> LocalADStar:
     """Return a pathfinder that plans inside `isNewPathAvailable`, the same in every run. For tests.
 
-    The library's own plans in a thread on wall time, while a simulated clock jumps.
+    The library's own plans in a thread on wall time, while a simulated clock jumps. Set it before the leaves are
+    made: all pathfinders share their maps, and two of them spoil each other.
     """
 
     class Synchronous(LocalADStar):  # type: ignore[misc]  # the library is not typed

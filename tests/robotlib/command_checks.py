@@ -263,6 +263,7 @@ def two_hundred_plans(robot):
         robot.until_over()
         assert robot.rr.status.state == "DONE"
         robot.rr.take_events()
+        robot.drive.path.clear()
 
     for number in range(20):
         plan(number)
