@@ -47,18 +47,19 @@ def judged(text: str) -> tuple[ConfigError, ...]:
 
 
 @given(st.text(max_size=200))
+@settings(deadline=None)
 def test_any_text(text: str) -> None:
     judged(text)
 
 
 @given(st.integers(0, len(EXAMPLE)), st.integers(0, 40), st.text(max_size=10))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_the_example_with_a_piece_replaced(start: int, length: int, piece: str) -> None:
     judged(EXAMPLE[:start] + piece + EXAMPLE[start + length :])
 
 
 @given(st.sampled_from([line for line in EXAMPLE.splitlines() if "=" in line.split("#")[0]]), values)
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_any_value_at_any_key_is_taken_or_named(line: str, value: Any) -> None:
     name = line.partition("=")[0].strip()
     text = EXAMPLE.replace(line, f"{name} = {toml_value(value)}", 1)
@@ -73,6 +74,7 @@ def walk(value: Any, path: KeyPath = ()) -> list[KeyPath]:
 
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8), values, max_size=6))
+@settings(deadline=None)
 def test_every_key_of_any_document_is_located(document: dict[str, Any]) -> None:
     text = "".join(f"{toml_value(key)} = {toml_value(value)}\n" for key, value in document.items())
     places = locate(text)

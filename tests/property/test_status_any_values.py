@@ -3,7 +3,7 @@
 import json
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aoabridge.issues import ISSUES
@@ -42,6 +42,7 @@ cases = st.lists(st.tuples(st.sampled_from(sorted(ISSUES)), texts, st.dictionari
 
 
 @given(st.lists(phones, max_size=4), robots, cases)
+@settings(deadline=None)
 def test_every_surface_keeps_its_bounds(views: list[PhoneView], robot: RobotView, raised: list) -> None:
     board = IssueBoard()
     for code, subject, data in raised:

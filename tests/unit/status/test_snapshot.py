@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aoabridge.status import HostView, IssueBoard, PhoneView, RobotView, SourceView, build_snapshot
@@ -62,6 +62,7 @@ def test_sources_are_keyed_by_kind_and_by_name_if_there_are_several() -> None:
 
 
 @given(st.floats(), st.floats(), st.one_of(st.none(), st.floats()))
+@settings(deadline=None)
 def test_no_number_is_ever_a_sentinel_and_the_json_is_strict(latency: float, age: float, temp: float | None) -> None:
     phone = PhoneView("p", "live", "1-1", latency_ms=latency, last_line_age_s=age)
     snapshot = build_snapshot(inputs(phones=(phone,), host=HostView(temp_c=temp)), [])
