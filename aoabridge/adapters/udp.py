@@ -29,6 +29,7 @@ class DatagramSocket:
         self._received = received
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
+        self._connected = False
         self.send_errors = 0
 
     def open(self, bind: str, port: int, peer: Address | None = None) -> Address:
@@ -44,17 +45,26 @@ class DatagramSocket:
         except OSError:
             sock.close()
             raise
-        self._socket = sock
+        self._socket, self._connected = sock, peer is not None
         self._loop.add_reader(sock, self._read)
         return _address(sock.getsockname())
 
-    def send(self, data: bytes, target: Address) -> None:
-        """Send one datagram; a full buffer or an unreachable target costs the datagram and is counted."""
-        if self._socket is not None:
-            try:
+    def send(self, data: bytes, target: Address) -> bool:
+        """Send one datagram, to the peer if there is one.
+
+        False: a full buffer or an unreachable target cost the datagram; counted in ``send_errors``.
+        """
+        if self._socket is None:
+            return False
+        try:
+            if self._connected:
+                self._socket.send(data)
+            else:
                 self._socket.sendto(data, target)
-            except OSError:
-                self.send_errors += 1
+        except OSError:
+            self.send_errors += 1
+            return False
+        return True
 
     def close(self) -> None:
         """Close the socket. Idempotent."""

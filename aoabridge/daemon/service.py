@@ -21,12 +21,11 @@ from aoabridge.daemon.phones import PhoneHost
 from aoabridge.daemon.pipes import PipeHost
 from aoabridge.daemon.relay import Relay
 from aoabridge.daemon.settings import core_settings, device_rules, identity, nt_settings, nt_target
-from aoabridge.daemon.sources import SourceHost
+from aoabridge.daemon.sources import source_hosts
 from aoabridge.daemon.surfaces import Surfaces
 from aoabridge.daemon.taps import Taps
 from aoabridge.daemon.usb_links import UsbLinks
 from aoabridge.daemon.web import PageContent, WebHost
-from aoabridge.sources.table import SOURCES
 from aoabridge.status.views import SourceView
 
 __all__ = ["Bridge"]
@@ -62,12 +61,7 @@ class Bridge:
         self.nt = NtClient(nt_settings(config), wake=self._wake)
         self.relay = Relay(core, self.nt, clock=clock)
         self.pipes = PipeHost(self.relay, links.__next__)
-        self.sources = [
-            SourceHost(f"{kind.key}:{settings.name}", kind.source(settings, config.name), self.relay, clock=clock)
-            for kind in SOURCES
-            for settings in getattr(config.sources, kind.key)
-            if settings.enabled and relay_allowed
-        ]
+        self.sources = source_hosts(config, self.relay, clock) if relay_allowed else []
         self.usb: PhoneHost | None = None
         self._usb_links = UsbLinks(self.relay)
         if phones is not None and relay_allowed:

@@ -4,18 +4,72 @@ import asyncio
 import errno
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Final
 
 from aoabridge.adapters.udp import Address, DatagramSocket, StreamServer
+from aoabridge.config import Config
 from aoabridge.daemon.relay import Relay
+from aoabridge.daemon.table_watch import TableWatch
+from aoabridge.errors import DecodeError
 from aoabridge.sources.base import Endpoint, Source
+from aoabridge.sources.frc import FrcSettings, FrcSource, Replay
+from aoabridge.sources.table import SOURCES
+from aoabridge.values import NtEvent
 
-__all__ = ["SourceHost"]
+__all__ = ["SourceHost", "source_hosts"]
 
-RECONNECT_S = 1.0  # a TCP peer that is not there yet
-REOPEN_S = 10.0  # a port that another program holds
+RECONNECT_S: Final = (1.0, 2.0)  # a TCP peer that is not there yet; then every REOPEN_S
+REOPEN_S = 5.0  # a port that another program holds
 
 log = logging.getLogger("aoabridge.sources")
+
+
+def source_hosts(config: Config, relay: Relay, clock: Callable[[], float]) -> list["SourceHost"]:
+    """One host per enabled source; a driver station source may watch tables and play a capture."""
+    hosts = []
+    for kind in SOURCES:
+        for settings in getattr(config.sources, kind.key):
+            if settings.enabled:
+                source = kind.source(settings, config.name)
+                host = SourceHost(f"{kind.key}:{settings.name}", source, relay, clock=clock)
+                if isinstance(source, FrcSource) and isinstance(settings, FrcSettings):
+                    host.capture = _Capture(source, settings) if settings.replay else None
+                    host.watch_tables(source)
+                hosts.append(host)
+    watching = [host for host in hosts if host.watches]
+    if watching:
+        relay.watch = lambda events, now: _watch(watching, events, now)
+    return hosts
+
+
+def _watch(hosts: Sequence["SourceHost"], events: Sequence[NtEvent], now: float) -> None:
+    for host in hosts:
+        host.on_events(events, now)
+
+
+class _Capture:
+    """The capture file that a source is fed from instead of sockets."""
+
+    def __init__(self, source: FrcSource, settings: FrcSettings) -> None:
+        self._source = source
+        self._settings = settings
+        self._replay: Replay | None = None
+
+    async def open(self) -> None:
+        """Read the file; OSError or DecodeError says why it cannot be played."""
+        settings = self._settings
+        data = await asyncio.to_thread(Path(settings.replay).read_bytes)
+        self._replay = Replay(data, self._source, speed=settings.replay_speed, loop=settings.replay_loop)
+
+    def step(self, now: float) -> float | None:
+        """Play what is due; returns when more is."""
+        if self._replay is None:
+            return None
+        self._replay.step(now)
+        return self._replay.next_deadline(now)
 
 
 class SourceHost:
@@ -33,22 +87,51 @@ class SourceHost:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._scheduled = False
+        self._watch: TableWatch | None = None
+        self.capture: _Capture | None = None
+
+    @property
+    def watches(self) -> bool:
+        """Whether it wants to know what NetworkTables says."""
+        return self._watch is not None
+
+    def watch_tables(self, source: FrcSource) -> None:
+        """Tell the source who else publishes below the tables that it is to write."""
+        if source.tables:
+            self._watch = TableWatch(
+                source.tables, lambda table, owned: source.on_table_owner(table, owned, self._clock())
+            )
+
+    def on_events(self, events: Sequence[NtEvent], now: float) -> None:
+        """Take what NetworkTables says."""
+        if self._watch is not None and events:
+            self._watch.on_events(events, now)
+            self._turn_soon()
 
     async def start(self) -> None:
         """Open every endpoint; one that cannot be had is an issue, and tried again."""
+        if self.capture is not None:
+            try:
+                await self.capture.open()
+            except (OSError, DecodeError) as error:
+                log.error("%s: %s", self.name, error)
+                self.bind_failures["replay"] = f"capture: {error}"
         for endpoint in self.source.endpoints():
             if not await self._open(endpoint) or (endpoint.kind, endpoint.direction) == ("tcp", "connect"):
                 self._tasks.append(self._loop.create_task(self._keep_open(endpoint)))
         self._turn()
 
     async def stop(self) -> None:
-        """Close every endpoint; what was published goes with the client."""
+        """Let the source end what it began, then close every endpoint; what was published goes with the client."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._timer is not None:
             self._timer.cancel()
         self._scheduled = True  # no further turn
+        now = self._clock()
+        self.source.close(now)
+        self._send(now)
         for sock in self._sockets.values():
             sock.close()
         for stream in self._streams.values():
@@ -73,8 +156,10 @@ class SourceHost:
     async def _open_udp(self, endpoint: Endpoint) -> Address:
         key = endpoint.key
         sock = DatagramSocket(lambda data, sender: self._on_datagram(key, data, sender))
-        peer = (endpoint.host, endpoint.port) if endpoint.direction == "connect" else None
-        address = sock.open(endpoint.bind, endpoint.port if endpoint.direction == "listen" else 0, peer)
+        if endpoint.direction == "connect":
+            address = sock.open("::" if ":" in endpoint.host else "0.0.0.0", 0, (endpoint.host, endpoint.port))
+        else:
+            address = sock.open(endpoint.bind, endpoint.port if endpoint.direction == "listen" else 0)
         self._sockets[key] = sock
         return address
 
@@ -96,13 +181,14 @@ class SourceHost:
     async def _keep_open(self, endpoint: Endpoint) -> None:
         """Try again until the endpoint is open; a TCP connection of ours is made anew when it was lost."""
         connects = (endpoint.kind, endpoint.direction) == ("tcp", "connect")
+        waits = _waits(connects)
         while True:
-            await asyncio.sleep(RECONNECT_S if connects else REOPEN_S)
+            await asyncio.sleep(next(waits))
             stream = self._streams.get(endpoint.key)
-            if stream is None or not stream.peers:
-                opened = await self._open(endpoint)
-                if opened and not connects:
-                    return
+            if stream is not None and stream.peers:
+                waits = _waits(connects)
+            elif await self._open(endpoint) and not connects:
+                return
 
     def _on_datagram(self, key: str, data: bytes, sender: Address) -> None:
         self.source.on_datagram(key, data, sender, self._clock())
@@ -125,17 +211,34 @@ class SourceHost:
         self._scheduled = False
         now = self._clock()
         source = self.source
+        due = [None if self.capture is None else self.capture.step(now)]
         source.on_tick(now)
-        self._relay.publish(source.take_publications())
-        for key, data, target in source.take_datagrams():
-            if key in self._sockets:
-                self._sockets[key].send(data, target)
-            elif key in self._streams:
-                self._streams[key].send(data)
-        for key, number in source.take_closures():
-            if key in self._streams:
-                self._streams[key].close_connection(number)
+        if self._watch is not None:
+            self._watch.on_tick(now)
+            due.append(self._watch.next_deadline(now))
+        items = source.take_publications()
+        if self._watch is not None:
+            self._watch.on_publications(items)
+        self._relay.publish(items)
+        self._send(now)
         if self._timer is not None:
             self._timer.cancel()
-        due = source.next_deadline(now)
-        self._timer = None if due is None else self._loop.call_later(max(0.0, due - now), self._turn_soon)
+        due.append(source.next_deadline(now))
+        next_at = min((at for at in due if at is not None), default=None)
+        self._timer = None if next_at is None else self._loop.call_later(max(0.0, next_at - now), self._turn_soon)
+
+    def _send(self, now: float) -> None:
+        for key, data, target in self.source.take_datagrams():
+            if key in self._sockets:
+                if not self._sockets[key].send(data, target):
+                    self.source.on_send_failed(key, now)
+            elif key in self._streams:
+                self._streams[key].send(data)
+        for key, number in self.source.take_closures():
+            if key in self._streams:
+                self._streams[key].close_connection(number)
+
+
+def _waits(connects: bool) -> Iterator[float]:
+    """Pauses before each attempt."""
+    return chain(RECONNECT_S if connects else (), repeat(REOPEN_S))

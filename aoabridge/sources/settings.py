@@ -46,7 +46,8 @@ class FrcSettings(msgspec.Struct, frozen=True):
 class J519Settings(msgspec.Struct, frozen=True):
     """FANUC Stream Motion of one robot as a source.
 
-    ``host`` empty = passive on ``bind``:``port``; ``version`` may be "query". ``axes`` are those whose limits are asked for. ``publish_hz`` 0 = every Status; bits and State leave at once.
+    ``host`` empty = passive on ``bind``:``port``; ``version`` may be "query". ``axes`` are those whose limits are asked
+    for. ``publish_hz`` 0 = every Status; bits and State leave at once.
     """
 
     enabled: bool = False

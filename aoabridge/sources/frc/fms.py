@@ -18,6 +18,7 @@ __all__ = [
     "enum_text",
     "station_id",
     "station_text",
+    "write_clock",
     "write_ds_frame",
     "write_ds_status",
     "write_fms_control",

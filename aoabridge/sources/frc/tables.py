@@ -11,7 +11,16 @@ from aoabridge.sources.board import TopicBoard
 from aoabridge.sources.frc.fms import station_id
 from aoabridge.values import NtValue
 
-__all__ = ["CONTROL_WORD_SCHEMA", "TABLES", "MatchTable", "control_word", "fms_control_data", "station_values"]
+__all__ = [
+    "CONTROL_WORD_SCHEMA",
+    "DRIVER_STATION",
+    "FMS_INFO",
+    "TABLES",
+    "MatchTable",
+    "control_word",
+    "fms_control_data",
+    "station_values",
+]
 
 CONTROL_WORD_SCHEMA = (
     "uint64 opModeHash:56;enum{unknown=0,autonomous=1,teleoperated=2,utility=3} uint64 robotMode:2;"
