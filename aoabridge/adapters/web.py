@@ -122,7 +122,7 @@ class WebServer:
             server_header=None,
             ping_interval=20.0,
             ping_timeout=20.0,
-            logger=logging.getLogger("aoabridge.adapters.web.protocol"),
+            logger=_quiet_logger(),
         )
         self.port = next(iter(self._server.sockets)).getsockname()[1]
 
@@ -278,6 +278,13 @@ class WebServer:
             await asyncio.wait_for(connection.send(text), PROGRESS_S)
             shown, sequence = status, sequence + 1
             await asyncio.sleep(UPDATE_S)
+
+
+def _quiet_logger() -> logging.Logger:
+    """The library logs every request, and a traceback for each stranger's garbage; a log is for state edges."""
+    logger = logging.getLogger("aoabridge.adapters.web.protocol")
+    logger.setLevel(logging.CRITICAL)
+    return logger
 
 
 async def _ignore(connection: ServerConnection) -> None:

@@ -1,6 +1,7 @@
 """Looks at every part of the bridge twice a second: rates, conditions of the issue table, and the one snapshot."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,8 @@ __all__ = ["Observer", "PhoneFacts"]
 PERIOD_S = 0.5
 CONNECT_GRACE_S = 3.0  # ntcore tries once a second; a robot that boots is no problem yet
 TOPIC_RATE_S = 1.0
+FLOW_SECONDS = 60
+WATCHED = 8
 GARBAGE = "bad_lines"
 
 
@@ -89,6 +92,8 @@ class Observer:
         self.topic_hz: dict[str, float] = {}
         self.periodic: set[str] = set()  # topics that have been updated at a rate, so that silence means something
         self._topic_marks: dict[str, int] = {}
+        self._flows: dict[str, deque[str]] = {}
+        self._flow_marks: dict[str, int] = {}
         self._marked_at = started
 
     def inputs(self, now: float) -> SnapshotInputs:
@@ -134,15 +139,38 @@ class Observer:
         self.board.on_tick(now)
         if now - self._marked_at >= TOPIC_RATE_S:
             self._measure_topics(now)
+            self._note_flows()
 
-    def _measure_topics(self, now: float) -> None:
-        elapsed_s, self._marked_at = now - self._marked_at, now
-        marks = {topic.name: topic.count for topic in self._relay.core.topics}
-        self.topic_hz = {
-            name: max(0, count - self._topic_marks.get(name, count)) / elapsed_s for name, count in marks.items()
-        }
-        self.periodic = (self.periodic & marks.keys()) | {name for name, hz in self.topic_hz.items() if hz >= 1}
-        self._topic_marks = marks
+    def _note_flows(self) -> None:
+        """One mark per second and phone: whether anything passed."""
+        for facts in self._phones():
+            link = self._relay.core.links.get(facts.link) if facts.link is not None else None
+            total = 0 if link is None else link.counters["rx_lines"] + link.counters["tx_values"]
+            moved = total > self._flow_marks.get(facts.name, 0)
+            self._flow_marks[facts.name] = total
+            self._flows.setdefault(facts.name, deque(maxlen=FLOW_SECONDS)).append("#" if moved else ".")
+        for gone in self._flows.keys() - {facts.name for facts in self._phones()}:
+            del self._flows[gone], self._flow_marks[gone]
+
+    def flow(self, name: str) -> str:
+        """The last minute of a phone, one character per second: # = something passed."""
+        return "".join(self._flows.get(name, ()))
+
+    def watched(self, now: float) -> list[dict[str, Any]]:
+        """Topics that phones get, those that have fallen silent first, then the busiest."""
+        wanted = [topic for topic in self._relay.core.topics if topic.slots]
+        silent = {topic.name for topic in wanted if topic.name in self.periodic and not self.topic_hz.get(topic.name)}
+        wanted.sort(key=lambda topic: (topic.name not in silent, -self.topic_hz.get(topic.name, 0.0)))
+        return [
+            {
+                "name": topic.key,
+                "type": topic.type,
+                "hz": self.topic_hz.get(topic.name, 0.0),
+                "age_s": None if topic.seen_at is None else now - topic.seen_at,
+                "readers": len(topic.slots),
+            }
+            for topic in wanted[:WATCHED]
+        ]
 
     # The robot.
 

@@ -40,6 +40,7 @@ class PageContent:
         self._healthy = healthy
         self._ring = ring
         self._snapshot: dict[str, Any] = {}
+        self._view: dict[str, Any] = {}
         self._body = ""
         self._at = float("-inf")
         files = importlib.resources.files("aoabridge") / "web"
@@ -52,7 +53,8 @@ class PageContent:
 
     def page(self) -> str:
         """The whole document."""
-        return page(self.status())
+        self._refresh()
+        return page(self._view)
 
     def body(self) -> str:
         """The part of it that changes."""
@@ -94,7 +96,13 @@ class PageContent:
         if now - self._at >= self.SHARED_S:
             self._at = now
             self._snapshot = self._observer.snapshot(now)
-            self._body = body(self._snapshot)
+            self._view = self._with_history(self._snapshot, now)
+            self._body = body(self._view)
+
+    def _with_history(self, snapshot: dict[str, Any], now: float) -> dict[str, Any]:
+        """What only the page shows: the last minute of each phone, and the topics that phones get."""
+        phones = [{**phone, "flow": self._observer.flow(phone["name"])} for phone in snapshot["phones"]]
+        return {**snapshot, "phones": phones, "watched": self._observer.watched(now)}
 
 
 class WebHost:

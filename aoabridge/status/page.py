@@ -61,6 +61,11 @@ def _age(seconds: float | None) -> str:
     return f'<span class="age{old}" data-age="{seconds:.1f}">{_duration(seconds)}</span>'
 
 
+def _since(seconds: float | None) -> str:
+    """How long something has been so; nothing grows stale by it."""
+    return "" if seconds is None else f'<span data-since="{seconds:.1f}">{_duration(seconds)}</span>'
+
+
 def _duration(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.1f} s"
@@ -81,7 +86,7 @@ def _header(snapshot: Snapshot) -> str:
     return (
         f"<header><h1>aoabridge</h1><span>{_text(snapshot['name'])}</span>{team}<span>v{_text(snapshot['version'])}</span>"
         f'{not_real}<span class="badge {colour}">{badge}</span>'
-        f'<span class="end">up {_duration(snapshot["uptime_s"])}</span>{heat}</header>'
+        f'<span class="end">up {_since(snapshot["uptime_s"])}</span>{heat}</header>'
     )
 
 
@@ -103,7 +108,7 @@ def _issue(issue: Mapping[str, Any]) -> str:
     symbol, colour = _SEVERITIES[issue["severity"]]
     return (
         f'<li class="{colour}"><b>{symbol}</b> <span class="what">{_text(issue["sentence"])}</span> '
-        f'{_age(issue["since_s"])} <span class="fix">&#8594; {_text(issue["fix"])}</span></li>'
+        f'{_since(issue["since_s"])} <span class="fix">&#8594; {_text(issue["fix"])}</span></li>'
     )
 
 
@@ -159,7 +164,7 @@ def _robot(snapshot: Snapshot, connected: bool) -> str:
     address = _text(robot["address"] or robot["state"])
     return (
         f'<div class="box"><h2>Robot</h2><p class="{colour}"><b>{symbol}</b> {address}</p>'
-        f"<p><small>as {_text(robot['client'])}</small></p><p>{_text(robot['state'])} {_age(robot['since_s'])},"
+        f"<p><small>as {_text(robot['client'])}</small></p><p>{_text(robot['state'])} {_since(robot['since_s'])},"
         f" flaps {robot['flaps']}</p>{clock}{mode}{match}</div>"
     )
 

@@ -53,6 +53,9 @@
     contact.hidden = !silent;
     if (silent) contact.textContent = "X NO CONTACT WITH BRIDGE, values from " + heardAt.toTimeString().slice(0, 8);
     const passed = (performance.now() - heard) / 1000;
+    for (const since of document.querySelectorAll("[data-since]")) {
+      since.textContent = duration(Number(since.dataset.since) + passed);
+    }
     for (const age of document.querySelectorAll("[data-age]")) {
       const now = Number(age.dataset.age) + passed;
       age.textContent = duration(now);
