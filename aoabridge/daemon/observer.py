@@ -172,6 +172,15 @@ class Observer:
             for topic in wanted[:WATCHED]
         ]
 
+    def _measure_topics(self, now: float) -> None:
+        elapsed_s, self._marked_at = now - self._marked_at, now
+        marks = {topic.name: topic.count for topic in self._relay.core.topics}
+        self.topic_hz = {
+            name: max(0, count - self._topic_marks.get(name, count)) / elapsed_s for name, count in marks.items()
+        }
+        self.periodic = (self.periodic & marks.keys()) | {name for name, hz in self.topic_hz.items() if hz >= 1}
+        self._topic_marks = marks
+
     # The robot.
 
     def _robot(self, now: float) -> RobotView:
