@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from .binding import BoundPlan
-from .errors import sentence
+from .errors import MAX_TEXT, clean, sentence
 from .eventlog import Event, EventLog
 from .model import Node
 from .watched import Abort, Failure, Watched
@@ -201,7 +201,7 @@ class Executor:
             ended = abort
         except BaseException as error:
             self._busy = False
-            self._shut(State.FAILED, "", Failure("exception", "$", sentence(f"{type(error).__name__}: {error}")))
+            self._shut(State.FAILED, "", Failure("exception", "$", clean(f"{type(error).__name__}: {error}", MAX_TEXT)))
             raise
         self._busy = False
         if ended is not None:

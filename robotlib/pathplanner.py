@@ -28,7 +28,6 @@ from pathplannerlib.path import (  # type: ignore[import-untyped]
 )
 from pathplannerlib.pathfinders import LocalADStar  # type: ignore[import-untyped]
 from pathplannerlib.pathfinding import Pathfinding  # type: ignore[import-untyped]
-from wpilib import getDeployDirectory
 from wpimath.geometry import Pose2d, Rotation2d, Translation2d
 
 from .drive import Drive, DriveRoute, DriveSettings
@@ -39,6 +38,7 @@ from .pathfile import PathFile, PathFolder
 from .pathplanner_step import Followable, FollowStep, Prepared
 from .steps import Step
 from .worker import InlineWorker, Worker
+from .wpi import WpilibHost
 
 __all__ = ["PathPlannerLeaves", "synchronous_pathfinder"]
 
@@ -82,7 +82,7 @@ class PathPlannerLeaves:
         self.requires: tuple[object, ...] = tuple(requires) or (drive,)
         self.align = align
         self.worker: Worker = InlineWorker()
-        folder = Path(deploy_dir) if deploy_dir is not None else Path(getDeployDirectory())
+        folder = WpilibHost(deploy_dir).deploy_dir()
         self.paths = PathFolder(folder)
         self._folder = folder
         self._constraints = constraints

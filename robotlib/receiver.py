@@ -205,6 +205,7 @@ class RoboRoute:
         stick: Callable[[], float] | None = None,
     ) -> None:
         self._worker: Worker = ThreadWorker() if worker is None else worker
+        paths = paths or getattr(leaves, "paths", None)
         if paths is None:
             folder = Path(deploy_dir) if deploy_dir is not None else host.deploy_dir()
             if folder is not None and folder.is_dir():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from .binding import BoundNode
-from .errors import StepFailed, sentence
+from .errors import MAX_TEXT, StepFailed, clean, sentence
 from .steps import Pausable, Step
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Watched:
             raise Abort(failure=Failure(failed.code, self.bound.path, sentence(failed.text))) from failed
         except Exception as error:
             where = f"Step {self.bound.number} ({self.bound.label})" if self.bound.is_leaf else self.bound.node.type
-            text = sentence(f"{where}: {type(error).__name__}: {error}")
+            text = clean(f"{where}: {type(error).__name__}: {error}", MAX_TEXT)
             raise Abort(failure=Failure("exception", self.bound.path, text)) from error
         reason = self._run.take_cancel()
         if reason:

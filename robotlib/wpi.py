@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import wpilib
 from wpimath.geometry import Pose2d
@@ -15,9 +15,6 @@ from .drive import HolonomicDrive
 from .eventlog import Event
 from .host import HostState
 from .model import Plan, Pose2
-
-if TYPE_CHECKING:
-    from wpiutil.log import DataLog
 
 __all__ = ["DataLogSink", "WpilibHost", "holonomic", "show"]
 
@@ -54,7 +51,7 @@ class WpilibHost:
             alliance="" if alliance is None else _ALLIANCES.get(alliance, ""),
         )
 
-    def deploy_dir(self) -> Path | None:
+    def deploy_dir(self) -> Path:
         """Return the deploy folder; the framework's own follows the main module, wrong under a test runner."""
         return self._deploy_dir or Path(wpilib.getDeployDirectory())
 
@@ -78,9 +75,9 @@ def show(field2d: wpilib.Field2d, plan: Plan | None) -> None:
 
 
 class DataLogSink:
-    """Writes events as JSON strings to a DataLog."""
+    """Writes events as JSON strings to a `wpiutil.log.DataLog`."""
 
-    def __init__(self, log: DataLog, name: str = "RoboRoute/Events") -> None:
+    def __init__(self, log: Any, name: str = "RoboRoute/Events") -> None:
         self._log = log
         self._entry = log.start(name, "json")
 

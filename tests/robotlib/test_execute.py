@@ -84,7 +84,7 @@ def test_exception_anywhere(where):
     assert run.loop() is State.FAILED
     assert run.ex.error.code == "exception"
     assert run.ex.error.path == "$.children[1].children[1]"
-    assert run.ex.error.text == "Step 3 (Act2): ZeroDivisionError: division by zero."
+    assert run.ex.error.text == "Step 3 (Act2): ZeroDivisionError: division by zero"
     assert run.drive.still
     assert not run.ex.running
     assert sum(what.startswith("end") for what in calls(log, "bad")) == (where != "factory")

@@ -18,8 +18,8 @@ ROOT = PACKAGE.parent
 EDGES = {
     "receiver.py": {"ntcore"},
     "commands.py": {"commands2"},
-    "pathplanner.py": {"pathplannerlib", "wpimath", "wpilib"},
-    "wpi.py": {"wpilib", "wpimath", "wpiutil"},
+    "pathplanner.py": {"pathplannerlib", "wpimath"},
+    "wpi.py": {"wpilib", "wpimath"},
 }
 EDGE_MODULES = ("ntcore", "wpilib", "wpimath", "commands2", "pathplannerlib", "numpy")
 
