@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import json
 import math
+import os
+import re
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,7 +19,8 @@ from robotlib import Actions, DriveLeaves, Executor, Inputs, PlanControl, Pose2,
 from robotlib.dryrun import IdealDrive
 from robotlib.fitting import Robot
 
-VECTORS = Path(__file__).parents[1] / "tests" / "vectors" / "plan_cases.json"
+ROOT = Path(__file__).parents[1]
+VECTORS = ROOT / "tests" / "vectors" / "plan_cases.json"
 PERIOD_S = 0.02
 EXAMPLE = next(
     case["plan_json"] for case in json.loads(VECTORS.read_text(encoding="utf-8")) if case["name"] == "document-example"
@@ -66,6 +72,24 @@ def _route_longest_ms() -> float:
     return max(_loops_us(json.dumps({"type": "ROUTE", "routePoses": poses}))) / 1e3
 
 
+def _pathplanner_ms() -> float | None:
+    """The same with PathPlanner, in a process of its own; None where that is not installed."""
+    if importlib.util.find_spec("pathplannerlib") is None:
+        return None
+    script = ROOT / "tests" / "robotlib" / "pathplanner_checks.py"
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, str(script), "long_route_within_a_loop", folder],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    found = re.search(r"longest loop ([\d.]+) ms", done.stderr)
+    return float(found[1]) if found else math.inf
+
+
 def _idle_us() -> float:
     control = PlanControl(Robot(_actions(), DriveLeaves(IdealDrive(Pose2(0.0, 0.0, 0.0)))), boot_us=1)
     samples: list[float] = []
@@ -80,10 +104,12 @@ def _idle_us() -> float:
 def rows() -> list[tuple[str, float, float | None, str]]:
     """Measure; return name, value, limit or None, unit."""
     gc.collect()
+    followed = _pathplanner_ms()
     return [
         ("parse the example, mean", _best_of(5, _parse_us), 100.0, "us"),
         ("execute a loop of drive-to-pose, p99", _best_of(5, lambda: _p99(_loops_us(WITHOUT_PATH))), 100.0, "us"),
         ("longest loop of a 20-pose ROUTE", _best_of(5, _route_longest_ms), 2.0, "ms"),
+        *([] if followed is None else [("the same with PathPlanner", followed, 2.0, "ms")]),
         ("control loop without messages, p99", _best_of(3, _idle_us), 50.0, "us"),
     ]
 

@@ -171,8 +171,7 @@ class FollowStep:
             self.expected_s = waited + prepared.total_s + ALIGN_S
         self._follow = prepared.follow
         self._follow_began = now
-        self._follow.initialize()
-        self._run(now, self._measured())
+        self._follow.initialize()  # takes up to a millisecond: the first output comes in the next loop
 
     def _run(self, now: float, pose: Pose2) -> None:
         follow = self._follow
