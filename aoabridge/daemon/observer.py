@@ -27,7 +27,7 @@ from aoabridge.status.views import (
 )
 from aoabridge.values import LinkId
 
-__all__ = ["Observer", "PhoneFacts"]
+__all__ = ["PERIOD_S", "Observer", "PhoneFacts"]
 
 PERIOD_S = 0.5
 CONNECT_GRACE_S = 3.0  # ntcore tries once a second; a robot that boots is no problem yet

@@ -10,7 +10,7 @@ from aoabridge.codecs.j519.limits import LimitTables
 from aoabridge.codecs.j519.packets import AXES, EXT_STYLE_JOINT, AnyStatus, ExtCommand, Motion
 from aoabridge.errors import EncodeError
 
-__all__ = ["MICROSECONDS", "CartesianCaps", "History", "MotionGuard", "Violation"]
+__all__ = ["MICROSECONDS", "ROTARY_PLACES", "CartesianCaps", "History", "MotionGuard", "Violation"]
 
 MAX_MAGNITUDE = 100_000.0  # controllers raise MOTN-625 beyond it
 MM_PER_DEG_OF_TOLERANCE = 5.0  # the start tolerance is given in degrees; places in mm get five times as much
