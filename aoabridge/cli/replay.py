@@ -8,7 +8,7 @@ from typing import Any
 
 from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.numbers import number, whole
-from aoabridge.cli.output import warn
+from aoabridge.cli.output import printable, say, say_json, warn
 from aoabridge.cli.simulate import is_loopback
 
 __all__ = ["add_parser", "run"]
@@ -44,4 +44,12 @@ def run(args: argparse.Namespace) -> int:
                 "add --force if this is your own bench",
             )
         warn(f"publishing to {args.server}: /RoboRoute and /SmartDashboard are left out unless named in --topics")
-    return int(importlib.import_module("aoabridge.daemon.replay").run_replay(args))
+    return int(importlib.import_module("aoabridge.daemon.replay").run_replay(args, say_json if args.json else _say))
+
+
+def _say(event: dict[str, Any]) -> None:
+    if not event["published"] and event["type"] == "summary":
+        say("nothing was published")
+        return
+    mark = "end" if event["type"] == "summary" else f"{event['position_s']:8.1f} s"
+    say(printable(f"{mark}  {event['published']} values of {event['topics']} topics on {event['address']}"))

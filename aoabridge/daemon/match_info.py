@@ -5,7 +5,7 @@ from typing import Final
 from aoabridge.bridge.topics import TopicTable
 from aoabridge.values import NtValue
 
-__all__ = ["MatchInfo", "match_info"]
+__all__ = ["MatchInfo", "event_name", "match_info"]
 
 ENABLED, AUTONOMOUS, TEST, E_STOP = 1, 2, 4, 8
 _TYPES: Final = {1: "P", 2: "Q", 3: "E"}  # practice, qualification, elimination
@@ -29,6 +29,13 @@ def match_info(topics: TopicTable) -> MatchInfo:
         return MatchInfo(None, None, match)
     mode = "e-stop" if word & E_STOP else "auto" if word & AUTONOMOUS else "test" if word & TEST else "teleop"
     return MatchInfo(bool(word & ENABLED), mode, match)
+
+
+def event_name(topics: TopicTable) -> str:
+    """The event's name in characters that every file system takes; "" if it is not known."""
+    topic = topics.by_key("/FMSInfo/EventName")
+    value = "" if topic is None or not isinstance(topic.value, str) else topic.value
+    return "".join(char for char in value if char.isascii() and (char.isalnum() or char in "-."))[:32]
 
 
 def _number(topics: TopicTable, name: str) -> int | None:

@@ -197,13 +197,13 @@ class Observer:
         else:
             state = "lost" if self._was_connected else "connecting"
         sync = relay.clock_sync
-        since = relay.connected_at if connected else (relay.losses[-1] if relay.losses else self._started)
+        since = relay.connected_at if connected else (relay.lost_at or self._started)
         return RobotView(
             state=state,
             address=relay.nt.address,
             client=f"aoabridge-{self.config.name}",
-            since_s=None if since is None else now - since,
-            flaps=len(relay.losses),
+            since_s=now - (since or self._started),
+            flaps=relay.losses,
             offset_us=sync.offset_us if sync.valid else None,
             rtt2_us=sync.rtt2_us if sync.valid else None,
             enabled=info.enabled,
@@ -215,9 +215,9 @@ class Observer:
         relay, board, nt = self._relay, self.board, self.config.nt
         connected = relay.connected_at is not None
         self._was_connected |= connected
-        for _ in range(len(relay.losses) - self._losses):
+        for _ in range(relay.losses - self._losses):
             board.happened("nt-flapping", "robot", now)
-        self._losses = len(relay.losses)
+        self._losses = relay.losses
         unset = nt.team is None and not nt.server and not nt.embedded
         looking = not connected and not unset and not nt.embedded
         no_link = looking and not has_address()

@@ -14,8 +14,6 @@ from aoabridge.adapters.nt import NtClient
 from aoabridge.adapters.usb_pump import Accepted, Chunk, Ended, Idle, PumpEvent, Resync
 from aoabridge.bridge.core import BridgeCore
 from aoabridge.bridge.link import LinkInfo
-from aoabridge.daemon.taps import Taps
-from aoabridge.phone.keys import key_of
 from aoabridge.values import (
     Announced,
     ClockSync,
@@ -23,6 +21,7 @@ from aoabridge.values import (
     Disconnected,
     LinkId,
     NtEvent,
+    NtValue,
     Publication,
     PutResult,
     Unannounced,
@@ -30,7 +29,7 @@ from aoabridge.values import (
     Withdrawal,
 )
 
-__all__ = ["LinkHost", "Relay"]
+__all__ = ["LinkHost", "Relay", "Spy"]
 
 _log = logging.getLogger("aoabridge.relay")
 
@@ -45,6 +44,26 @@ class LinkHost(Protocol):
         """Start one transfer; its result comes as an ``Accepted`` event."""
 
 
+class Spy(Protocol):
+    """Sees what passes, and changes nothing: live views and the recorder."""
+
+    @property
+    def wants_values(self) -> bool:
+        """True while values are of interest."""
+        ...
+
+    @property
+    def wants_chunks(self) -> bool:
+        """True while a phone's bytes are of interest."""
+        ...
+
+    def value(self, topic: str, type_: str, value: NtValue, now: float) -> None:
+        """A topic has a new value."""
+
+    def chunk(self, device: str, direction: str, data: bytes, now: float) -> None:
+        """Bytes of a phone passed, ``rx`` from it or ``tx`` to it."""
+
+
 class Relay:
     """Owns the core and the NetworkTables client; hosts report links, sources publish through it."""
 
@@ -53,9 +72,10 @@ class Relay:
         self.nt = nt
         self.clock_sync = ClockSync(0, 0, valid=False)
         self.connected_at: float | None = None
-        self.losses: list[float] = []
+        self.losses = 0
+        self.lost_at: float | None = None
         self.on_turn: Callable[[float], None] | None = None
-        self.taps: Taps | None = None
+        self.spies: list[Spy] = []
         self.watch: Callable[[Sequence[NtEvent], float], None] | None = None
         self._clock = clock
         self._loop = asyncio.get_running_loop()
@@ -116,8 +136,7 @@ class Relay:
         return self.core.take_bytes(link, now)
 
     def _on_chunk(self, link: LinkId, event: Chunk) -> None:
-        if self.taps is not None and self.taps.active:
-            self.taps.chunk(self.core.links[link].info.name, "rx", event.data)
+        self._show_chunk(link, "rx", event.data, event.t)
         self.core.on_link_bytes(link, event.data, event.t)
 
     def _on_idle(self, link: LinkId, event: Idle) -> None:
@@ -148,21 +167,39 @@ class Relay:
             now = self._clock()
             self.nt.publish(items)
             self.core.on_publications(items, now, self._time_us(now))
-            self._show_publications(items)
+            self._show_publications(items, now)
             self.turn_soon()
 
-    def _show_publications(self, items: Iterable[Publication | Withdrawal]) -> None:
-        if self.taps is not None and (keys := self.taps.topics()):
-            for item in items:
-                if isinstance(item, Publication) and (key := key_of(item.topic)) in keys:
-                    self.taps.value(key, item.value)
+    def _show_publications(self, items: Iterable[Publication | Withdrawal], now: float) -> None:
+        for spy in self.spies:
+            if spy.wants_values:
+                for item in items:
+                    if isinstance(item, Publication):
+                        spy.value(item.topic, item.type, item.value, now)
 
-    def _show_puts(self, results: Iterable[PutResult]) -> None:
-        if self.taps is not None and (keys := self.taps.topics()):
-            for result in results:
-                put = result.put
-                if result.accepted and put.value is not None and (key := key_of(put.topic)) in keys:
-                    self.taps.value(key, put.value)
+    def _show_puts(self, results: Iterable[PutResult], now: float) -> None:
+        for spy in self.spies:
+            if spy.wants_values:
+                for put in (result.put for result in results if result.accepted):
+                    if put.value is not None:
+                        spy.value(put.topic, put.type, put.value, now)
+
+    def _show_updates(self, updates: Iterable[Update], now: float) -> Iterable[Update]:
+        spies = [spy for spy in self.spies if spy.wants_values]
+        if not spies:
+            return updates
+        batch, find = list(updates), self.core.topics.find
+        for update in batch:
+            topic = find(update.topic)
+            if topic is not None:
+                for spy in spies:
+                    spy.value(update.topic, topic.type, update.value, now)
+        return batch
+
+    def _show_chunk(self, link: LinkId, direction: str, data: bytes, now: float) -> None:
+        for spy in self.spies:
+            if spy.wants_chunks:
+                spy.chunk(self.core.links[link].info.name, direction, data, now)
 
     def _time_us(self, now: float) -> int:
         server_us = self.nt.server_now_us()
@@ -171,24 +208,12 @@ class Relay:
     def _feed(self, events: Iterable[NtEvent], now: float) -> None:
         for kind, run in groupby(events, key=type):
             if kind is Update:
-                self.core.on_updates(self._tapped(cast("Iterable[Update]", run)), now)
+                self.core.on_updates(self._show_updates(cast("Iterable[Update]", run), now), now)
             elif kind is Announced or kind is Unannounced:
                 self.core.on_topics(cast("Iterable[Announced | Unannounced]", run), now)
             else:
                 for event in run:
                     self._on_connection(event, now)
-
-    def _tapped(self, updates: Iterable[Update]) -> Iterable[Update]:
-        """The same updates, shown to whoever looks at one of their topics."""
-        taps = self.taps
-        keys = taps.topics() if taps is not None else None
-        if taps is None or not keys:
-            return updates
-        batch = list(updates)
-        for update in batch:
-            if (key := key_of(update.topic)) in keys:
-                taps.value(key, update.value)
-        return batch
 
     def _on_connection(self, event: NtEvent, now: float) -> None:
         if isinstance(event, ClockSync):
@@ -200,7 +225,8 @@ class Relay:
         elif isinstance(event, Disconnected):
             _log.warning("robot connection lost")
             self.connected_at = None
-            self.losses.append(now)
+            self.losses += 1
+            self.lost_at = now
             self.core.on_connection(event, now)
 
     # The turn.
@@ -220,7 +246,7 @@ class Relay:
         results = nt.take_put_results()
         if results:
             core.on_put_results(results, now, self._time_us(now))
-            self._show_puts(results)
+            self._show_puts(results, now)
         for link, host in self._hosts.items():
             self._pump(link, host, now)
         for notice in core.take_notices():
@@ -237,7 +263,7 @@ class Relay:
         if items:
             self.nt.publish(items)
             self.core.on_publications(items, now, self._time_us(now))
-            self._show_publications(items)
+            self._show_publications(items, now)
         sampled = self.core.fanout.take_sampled()
         if sampled is not None:
             self.nt.set_every_sample(sorted(sampled))
@@ -247,8 +273,8 @@ class Relay:
     def _pump(self, link: LinkId, host: LinkHost, now: float) -> None:
         if host.ready(link):
             data = self.core.take_bytes(link, now)
-            if data and self.taps is not None and self.taps.active:
-                self.taps.chunk(self.core.links[link].info.name, "tx", data)
+            if data:
+                self._show_chunk(link, "tx", data, now)
             if data and not host.offer(link, data):
                 self.core.on_bytes_accepted(link, 0, now, error=True)
 

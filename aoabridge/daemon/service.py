@@ -15,10 +15,11 @@ from aoabridge.adapters.socket_pipe import SocketPipe
 from aoabridge.bridge.core import BridgeCore
 from aoabridge.config import Config, changes, effective, log_line, restart_needed
 from aoabridge.daemon.handlers import Handlers, log_handlers
-from aoabridge.daemon.health import NT_S, USB_S, LifeSign, overdue
+from aoabridge.daemon.health import NT_S, RECORDER_S, USB_S, LifeSign, overdue
 from aoabridge.daemon.observer import PERIOD_S, Observer, PhoneFacts
 from aoabridge.daemon.phones import PhoneHost
 from aoabridge.daemon.pipes import PipeHost
+from aoabridge.daemon.recording import RecordHost
 from aoabridge.daemon.relay import Relay
 from aoabridge.daemon.settings import core_settings, device_rules, identity, nt_settings, nt_target
 from aoabridge.daemon.sources import source_hosts
@@ -77,14 +78,18 @@ class Bridge:
             )
             self.relay.on_turn = self._usb_links.tell_status
         self.observer = Observer(config, self.relay, self._phone_facts, self._source_views, started=clock())
-        self.taps = self.relay.taps = Taps(time.time)
+        self.taps = Taps(time.time)
+        self.recording = RecordHost(config.record, state_dir, core.topics, self.relay.wake)
+        self.relay.spies = [self.taps, self.recording]
         handlers = Handlers(self.observer, self.relay, self.taps, self._ignored, clock).table()
         handlers["simulate-phone"] = Link(self._check_simulated, self._attach_simulated)
         handlers["retry"] = Action(self._retry)
+        handlers |= self.recording.handlers(clock)
         if logs is not None:
             handlers |= log_handlers(logs.ring)
         self.control = None if socket is None else ControlServer(socket, handlers)
         self._ticker: asyncio.TimerHandle | None = None
+        self._recorded_issues: list[str] = []
         self.surfaces = Surfaces(
             config,
             self.relay,
@@ -114,6 +119,8 @@ class Bridge:
             self.nt.open()
         for source in self.sources:
             await source.start()
+        if self.config.record.enabled:
+            self._begin_recording()
         self._observe()
         self.relay.turn_soon()
         if self.web is not None:
@@ -136,6 +143,7 @@ class Bridge:
         await asyncio.sleep(SETTLE_STOP_S)
         self.relay.close()
         self.nt.close()
+        self.recording.stop(self._clock())
         if self.web is not None:
             await self.web.stop()
         if self.control is not None:
@@ -151,6 +159,9 @@ class Bridge:
             signs.append(LifeSign("usb", self.usb.seen_at(), USB_S))
         if self.relay_allowed:
             signs.append(LifeSign("nt", self.nt.poller_seen_at(), NT_S))
+        recorder_seen = self.recording.seen_at()
+        if recorder_seen is not None:
+            signs.append(LifeSign("recorder", recorder_seen, RECORDER_S))
         return overdue(signs, now)
 
     def reload(self, new: Config) -> list[str]:
@@ -160,6 +171,7 @@ class Bridge:
             log.info("configuration: %s", log_line(found))
         old, self.config = self.config, effective(self.config, new)
         self.observer.config = self.config
+        self.recording.configure(self.config.record)
         self.relay.core.configure(core_settings(self.config))
         if self.usb is not None:
             self.usb.set_rules(device_rules(self.config), identity(self.config))
@@ -172,9 +184,29 @@ class Bridge:
         if self.usb is not None:
             self._watch_usb(self.usb, now)
         self._watch_sources(now)
+        self._watch_recording(now)
         self.observer.tick(now)
         self.surfaces.tick(now)
         self._ticker = self._loop.call_later(PERIOD_S, self._observe)
+
+    def _begin_recording(self) -> None:
+        try:
+            self.recording.start(self._clock())
+        except OSError as error:
+            self.recording.stopped_because = str(error.strerror or error)
+            log.warning("cannot record: %s", error, extra={"code": "record-stopped"})
+
+    def _watch_recording(self, now: float) -> None:
+        recording = self.recording
+        recording.on_tick(now)
+        self.observer.record = recording.view()
+        reason = recording.stopped_because
+        board = self.observer.board
+        board.set("record-stopped", "recording", reason is not None, now, data={"reason": reason or ""})
+        texts = [f"{issue.code}:{issue.subject}" for issue in board.open_issues()]
+        if texts != self._recorded_issues:
+            self._recorded_issues = texts
+            recording.issues(texts, now)
 
     def _watch_sources(self, now: float) -> None:
         board = self.observer.board

@@ -8,6 +8,7 @@ import base64
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 
+from aoabridge.phone.keys import key_of
 from aoabridge.values import NtValue
 
 __all__ = ["Taps"]
@@ -42,16 +43,18 @@ class Taps:
         self._topics: dict[str, list[_Tap]] = {}
 
     @property
-    def active(self) -> bool:
+    def wants_values(self) -> bool:
+        """True while anybody looks at a topic."""
+        return bool(self._topics)
+
+    @property
+    def wants_chunks(self) -> bool:
         """True while anybody looks at a phone."""
         return bool(self._devices)
 
-    def topics(self) -> set[str]:
-        """The keys that are looked at."""
-        return set(self._topics)
-
-    def chunk(self, device: str, direction: str, data: bytes) -> None:
+    def chunk(self, device: str, direction: str, data: bytes, now: float) -> None:
         """Bytes of a phone passed, ``rx`` from it or ``tx`` to it."""
+        del now
         for tap in self._devices.get(device, ()):
             common = {"time": self._wall(), "dir": direction, "device": device}
             if tap.raw:
@@ -61,11 +64,15 @@ class Taps:
                     if line.strip():
                         tap.show({**common, "line": line.decode(errors="replace")})
 
-    def value(self, key: str, value: NtValue) -> None:
+    def value(self, topic: str, type_: str, value: NtValue, now: float) -> None:
         """A topic has a new value."""
-        shown = base64.b64encode(value).decode() if isinstance(value, bytes) else value
-        for tap in self._topics.get(key, ()):
-            tap.show({"time": self._wall(), "topic": key, "value": shown})
+        del now
+        key = key_of(topic)
+        taps = self._topics.get(key)
+        if taps:
+            shown = base64.b64encode(value).decode() if isinstance(value, bytes) else value
+            for tap in taps:
+                tap.show({"time": self._wall(), "topic": key, "type": type_, "value": shown})
 
     async def device(self, name: str, *, raw: bool) -> AsyncIterator[Event]:
         """The messages of one phone, as they pass."""

@@ -1,0 +1,184 @@
+"""WPILOG files: a writer with a thread and a bounded queue of its own, and a reader. A write never delays the relay."""
+
+import json
+import logging
+import queue
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import wpiutil
+from wpiutil.log import DataLogReader
+
+from aoabridge.values import NtValue
+
+__all__ = ["LogRecord", "RecordedValue", "Recorder", "read_log"]
+
+FLUSH_S = 0.25  # a power pull loses no more
+QUEUE_RECORDS = 20_000  # a second of a busy robot; a card that stands still longer costs records, not the relay
+SPACE_S = 1.0
+STOP_S = 2.0
+HEADER = "AOABridge"
+# Words of NetworkTables -> words of log files.
+_LOG_TYPES: Final = {"int": "int64", "int[]": "int64[]"}
+_NT_TYPES: Final = {log: nt for nt, log in _LOG_TYPES.items()}
+_APPEND: Final[Mapping[str, str]] = {
+    "boolean": "appendBoolean",
+    "int64": "appendInteger",
+    "double": "appendDouble",
+    "float": "appendFloat",
+    "string": "appendString",
+    "json": "appendString",
+    "boolean[]": "appendBooleanArray",
+    "int64[]": "appendIntegerArray",
+    "double[]": "appendDoubleArray",
+    "float[]": "appendFloatArray",
+    "string[]": "appendStringArray",
+}
+_GET: Final[Mapping[str, str]] = {
+    "boolean": "getBoolean",
+    "int64": "getInteger",
+    "double": "getDouble",
+    "float": "getFloat",
+    "string": "getString",
+    "json": "getString",
+    "boolean[]": "getBooleanArray",
+    "int64[]": "getIntegerArray",
+    "double[]": "getDoubleArray",
+    "float[]": "getFloatArray",
+    "string[]": "getStringArray",
+}
+
+log = logging.getLogger("aoabridge.adapters.recorder")
+
+
+class LogRecord(msgspec.Struct, frozen=True, gc=False):
+    """One value for an entry; ``type`` in the words of NetworkTables, ``time_us`` local monotonic."""
+
+    entry: str
+    type: str
+    value: NtValue
+    time_us: int
+    source: str = "NT"
+
+
+class Recorder:
+    """Writes one file from ``open`` to ``close``.
+
+    ``full`` is called once, from the thread, when the disk has less than ``min_free_bytes`` left.
+    """
+
+    def __init__(self, path: Path, *, min_free_bytes: int, full: Callable[[], None]) -> None:
+        self.path = path
+        self.dropped = 0
+        self.seen_at = time.monotonic()
+        self._min_free_bytes = min_free_bytes
+        self._full = full
+        self._queue: queue.SimpleQueue[LogRecord | None] = queue.SimpleQueue()
+        self._entries: dict[str, tuple[int, str, Callable[[int, Any, int], None]]] = {}
+        self._writer: Any = None
+        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+
+    def open(self) -> None:
+        """Create the file and start writing; OSError if it cannot be made or the disk is too full."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+        if shutil.disk_usage(self.path.parent).free < self._min_free_bytes:
+            raise OSError(28, "not enough free space", str(self.path))
+        self.path.touch(mode=0o644)
+        self.path.chmod(0o644)  # the service's umask would hide the file from the person who fetches it
+        try:
+            self._writer = wpiutil.DataLogWriter(str(self.path), HEADER)
+        except RuntimeError as error:
+            raise OSError(5, str(error), str(self.path)) from error
+        self._thread.start()
+
+    def offer(self, record: LogRecord) -> None:
+        """Queue a record; a full queue drops it and counts."""
+        if self._queue.qsize() >= QUEUE_RECORDS:
+            self.dropped += 1
+        else:
+            self._queue.put(record)
+
+    def close(self) -> bool:
+        """Write what is queued and end the file; False if the thread does not end."""
+        self._queue.put(None)
+        self._thread.join(STOP_S)
+        return not self._thread.is_alive()
+
+    def size_bytes(self) -> int:
+        """The file's size so far."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    def _run(self) -> None:
+        flush_at = space_at = time.monotonic()
+        going = True
+        while going:
+            try:
+                record = self._queue.get(timeout=FLUSH_S)
+                going = record is not None
+                if record is not None:
+                    self._write(record)
+            except queue.Empty:
+                pass
+            except Exception:  # top of a thread: one odd value must not end the recording
+                log.exception("a value could not be recorded")
+            now = self.seen_at = time.monotonic()
+            if now - flush_at >= FLUSH_S:
+                flush_at = now
+                self._writer.flush()
+            if now - space_at >= SPACE_S:
+                space_at = now
+                if shutil.disk_usage(self.path.parent).free < self._min_free_bytes:
+                    self._full()
+                    going = False
+        self._writer.flush()
+        self._writer.stop()
+
+    def _write(self, record: LogRecord) -> None:
+        type_ = _LOG_TYPES.get(record.type, record.type)
+        known = self._entries.get(record.entry)
+        if known is None or known[1] != type_:
+            if known is not None:
+                self._writer.finish(known[0], record.time_us)
+            metadata = json.dumps({"source": record.source})
+            entry = self._writer.start(record.entry, type_, metadata, record.time_us)
+            known = entry, type_, getattr(self._writer, _APPEND.get(type_, "appendRaw"))
+            self._entries[record.entry] = known
+        known[2](known[0], record.value, record.time_us)
+
+
+class RecordedValue(msgspec.Struct, frozen=True):
+    """One value of a file, in file order; ``type`` in the words of NetworkTables."""
+
+    entry: str
+    type: str
+    value: NtValue
+    time_us: int
+
+
+def read_log(path: Path) -> Iterator[RecordedValue]:
+    """The values of a WPILOG file; OSError if it is none. A cut end is the end."""
+    try:
+        reader = DataLogReader(str(path))
+    except RuntimeError as error:
+        raise OSError(5, str(error), str(path)) from error
+    if not reader.isValid():
+        raise OSError(22, "not a WPILOG file", str(path))
+    entries: dict[int, tuple[str, str]] = {}
+    for record in reader:
+        if record.isStart():
+            start = record.getStartData()
+            entries[start.entry] = start.name, start.type
+        elif not record.isControl() and record.getEntry() in entries:
+            name, type_ = entries[record.getEntry()]
+            value = getattr(record, _GET.get(type_, "getRaw"))()
+            if isinstance(value, bytearray | memoryview):
+                value = bytes(value)
+            yield RecordedValue(name, _NT_TYPES.get(type_, type_), value, record.getTimestamp())
