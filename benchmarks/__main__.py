@@ -14,7 +14,7 @@ import platform
 import sys
 from pathlib import Path
 
-SUITES = ("structs", "j519", "robotlib", "nt")
+SUITES = ("structs", "j519", "robotlib", "nt", "stages", "endtoend", "load", "overload")
 Row = tuple[str, float, float | None, str]
 
 
