@@ -103,6 +103,7 @@ class App(Traffic):
 
     def _shut(self, leave):
         self.open = False
+        self.stop_jobs()
         self._session = None
         self._closed_at = self.clock.now()
         function = self.function
@@ -154,7 +155,7 @@ class App(Traffic):
         self._later(0.5, lambda: self._watch_silence(session))
 
     def _say(self, message):
-        self.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        self.say(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
     def write(self, data, callback=None):
         if self.open and self.function is not None:

@@ -20,6 +20,7 @@ class AppLog:
         self.ages = []  # (receive time, age)
         self.receive_times = []
         self.errors = Counter()
+        self.error_samples = []
         self.corrupt_by_link = Counter()
         self.samples_of_corruption = []
         self.duplicates = 0
@@ -91,6 +92,8 @@ class AppLog:
     def _count(self, message, raw):
         if "error" in message:
             self.errors[message["error"].get("code")] += 1
+            if len(self.error_samples) < 5:
+                self.error_samples.append(message["error"])
         elif "topics" in message:
             self.topic_lists.append(self._clock.now())
         elif "pong" in message:
@@ -150,6 +153,7 @@ class AppLog:
             "stale_values_after_resume": self.stale_after_resume,
             "app_first_full_line_ok": all(self.first_lines_ok) if self.first_lines_ok else None,
             "error_lines": dict(self.errors),
+            "error_samples": self.error_samples,
             "error_lines_bad_json": self.errors["bad-json"],
             "disconnect_lines": self.disconnects,
             "topic_lists": len(self.topic_lists),

@@ -13,6 +13,8 @@ class Traffic:
 
     def __init__(self):
         self._jobs = set()
+        self._mid_line = False
+        self._waiting = []
 
     @property
     def busy(self):
@@ -21,6 +23,20 @@ class Traffic:
 
     def stop_jobs(self):
         self._jobs.clear()
+        self._mid_line = False
+        self._waiting.clear()
+
+    def say(self, line):
+        """Writes a whole line, but never into the middle of one that a job has begun."""
+        if self._mid_line:
+            self._waiting.append(line)
+        else:
+            self.write(line)
+
+    def _wrote(self, data):
+        self._mid_line = not data.endswith(b"\n")
+        while self._waiting and not self._mid_line:
+            self.write(self._waiting.pop(0))
 
     def _play(self, steps):
         """Writes (delay, data, sequences) steps one after the other; each waits until the one before was taken."""
@@ -44,6 +60,7 @@ class Traffic:
                 return
             if self.open:
                 self.function.in_.write(data, advance, zero_packets)
+                self._wrote(data)
             else:
                 self._jobs.discard(job)
 
