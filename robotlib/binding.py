@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from .actions import Action, Actions
 from .drive import Drive
-from .errors import PlanError, clean, sentence
+from .errors import PlanError, StepFailed, clean, sentence
 from .extra import ExtraType
 from .leaves import DriveLeaves, Leaves
 from .model import (
@@ -112,7 +112,6 @@ class BoundPlan:
         self.drives = any(node.drives for node in nodes)
         self.requires = _distinct(need for node in nodes for need in node.requires)
         self.prepared: dict[str, object] = {}
-        self.is_prepared = not self._preparable()
 
     def _preparable(self) -> list[BoundNode]:
         if self.leaves is None:
@@ -123,10 +122,12 @@ class BoundPlan:
         """Do the slow work of every driving step, expected to start where the one before ends."""
         for bound in self._preparable():
             if self.leaves is not None:
-                prepared = self.leaves.prepare(bound.node, start, self.alliance)
-                self.prepared[bound.path] = prepared
+                try:
+                    self.prepared[bound.path] = self.leaves.prepare(bound.node, start, self.alliance)
+                except StepFailed:
+                    # From where the robot is now; the step tries again from where it starts.
+                    self.prepared[bound.path] = None
                 start = self.leaves.end_pose(bound.node, self.alliance)
-        self.is_prepared = True
 
     def stop(self) -> None:
         """Stop the drive, if there is one."""

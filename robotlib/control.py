@@ -147,8 +147,8 @@ class PlanControl:
         self._take_presses(presses)
         self._take_cancels(inputs)
         self._watch_run()
-        if self.run is not None and not self.run.hosted:
-            self.step(inputs.enabled)
+        if self.run is not None and (self.run.executor.finished or not self.run.hosted):
+            self.step(inputs.enabled)  # a finished run may still have to stop the drive
         return self.refresh_status()
 
     def refresh_status(self) -> Status:
@@ -336,6 +336,8 @@ class PlanControl:
     def _begin(self, bound: BoundPlan, plan_id: str, source: str, launch: Callable[[Run], str] | None) -> StartResult:
         if not bound.leaf_count:
             return self._refuse("nothing-to-do")
+        if self.run is not None and self.run.executor.stop_due:
+            return self._refuse("not-ready", "The drive could not be stopped.")
         if self.run is not None and self.running:
             self.run.executor.cancel("restarted")
         self._keep_events()

@@ -75,6 +75,11 @@ class Executor:
         return self.state in _TERMINAL
 
     @property
+    def stop_due(self) -> bool:
+        """True while the drive could not be stopped; `execute` tries again."""
+        return self._stop_due
+
+    @property
     def running(self) -> tuple[str, ...]:
         """The JSON paths of the running leaves, in plan order."""
         return tuple(watched.bound.path for watched in self._leaves_in_order())

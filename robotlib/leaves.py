@@ -92,15 +92,16 @@ class DriveLeaves:
             return DriveToPose(self.drive, node.pose, self.settings)
         if isinstance(node, RouteNode):
             return DriveRoute(self.drive, node.poses, self.settings)
-        if not isinstance(prepared, PathFile):
-            raise StepFailed("not-prepared", "The path was not read before the start.")
-        points = prepared.flipped(self.field) if alliance == "red" else prepared.points
+        if not isinstance(node, PathNode):
+            raise TypeError(f"{node.type} is no driving step")
+        file = prepared if isinstance(prepared, PathFile) else self._file(node)
+        points = file.flipped(self.field) if alliance == "red" else file.points
         limited = replace(
             self.settings,
-            max_speed_mps=min(prepared.max_speed_mps, self.settings.max_speed_mps),
-            max_accel_mps2=min(prepared.max_accel_mps2, self.settings.max_accel_mps2),
-            max_omega_radps=min(prepared.max_omega_radps, self.settings.max_omega_radps),
-            max_alpha_radps2=min(prepared.max_alpha_radps2, self.settings.max_alpha_radps2),
+            max_speed_mps=min(file.max_speed_mps, self.settings.max_speed_mps),
+            max_accel_mps2=min(file.max_accel_mps2, self.settings.max_accel_mps2),
+            max_omega_radps=min(file.max_omega_radps, self.settings.max_omega_radps),
+            max_alpha_radps2=min(file.max_alpha_radps2, self.settings.max_alpha_radps2),
             drop_nearer_m=0.0,
         )
         return _DrivePath(self.drive, points, limited)

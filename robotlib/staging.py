@@ -132,14 +132,10 @@ class Staging:
             self._fit(staged, side)
 
     def on_jobs(self, numbers: list[int]) -> None:
-        """Take the results of jobs; those of an older wish are dropped."""
+        """Take the result of the job for the newest wish; others were dropped, or belong to running steps."""
         for number in numbers:
-            try:
-                result = self._worker.take(number)
-            except KeyError:  # dropped meanwhile
-                continue
             if self.staged is not None and self.staged.job == number:
-                self._on_result(self.staged, result)
+                self._on_result(self.staged, self._worker.take(number))
 
     def _fit(self, staged: Staged, side: tuple[str, Pose2 | None]) -> None:
         self._drop_job()

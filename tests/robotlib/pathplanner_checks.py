@@ -303,6 +303,27 @@ def goal_in_obstacle():
             raise AssertionError(plan)
 
 
+def pressed_pose_is_prepared_in_the_shared_worker():
+    """The receiver and the step use the same worker; neither takes the other's results."""
+    from world import World
+
+    robot = Robot(Pose2(2.0, 2.0, 0.0), worker=ThreadWorker())
+    world = World(leaves=robot.leaves, worker=robot.worker, drive=robot.drive)
+    for x, y in ((4.0, 2.0), (4.0, 4.0)):
+        world.put_pose(x, y, 1.0)
+        world.press("run_pose")
+        while world.status.state != "RUNNING":
+            world.loop()
+        while world.status.state == "RUNNING":
+            world.loop()
+            wpilib.simulation.stepTiming(0.02)
+            threading.Event().wait(0.002)
+        assert world.status.state == "DONE", world.status.error
+        robot.near(Pose2(x, y, 1.0))
+        world.loop(60)
+    robot.worker.close()
+
+
 def pause_and_resume():
     robot = Robot(Pose2(1.0, 1.0, 0.0))
     robot.begin(seq(route((4.0, 1.0, 0.0), (4.0, 4.0, 0.0), (1.0, 4.0, 0.0)), act(1)))

@@ -1,6 +1,7 @@
 """The event table: one test for every row, named after it. Rows about replays run with real NT in test_replays."""
 
 import json
+import tracemalloc
 
 import pytest
 from plan_rig import FakeDrive, Probe, act, par, pose, route, seq, write_path
@@ -708,3 +709,46 @@ def test_replay_of_recorded_inputs():
     assert again == states
     assert again_events == [event for event in events if event in again_events]
     assert len(again_events) > 8
+
+
+def test_drive_that_cannot_be_stopped_is_stopped_before_anything_starts():
+    world = running_world()
+    world.drive.fail_stop = 6
+    world.cancel()
+    world.loop()
+    assert world.status.state == "FAILED"
+    assert world.status.error_code == "stop-failed"
+    world.press()
+    world.loop()
+    assert world.refused == "not-ready"
+    world.loop(8)
+    assert world.drive.still
+    assert not world.moved()
+    world.press()
+    world.loop()
+    assert world.status.state == "RUNNING"
+
+
+def test_two_hundred_plans_leave_nothing_behind():
+    world = World()
+
+    def plan(number):
+        world.put_plan(seq(act(1), pose(2.0 + number % 3 / 10, 2.0)))
+        world.loop(5)
+        world.press()
+        world.loop()
+        world.until("DONE")
+        world.recorded.clear()
+        world.drive.path.clear()
+        world.calls.clear()
+
+    for number in range(60):
+        plan(number)
+    tracemalloc.start()
+    try:
+        begin = tracemalloc.get_traced_memory()[0]
+        for number in range(200):
+            plan(number)
+        assert tracemalloc.get_traced_memory()[0] - begin < 300_000
+    finally:
+        tracemalloc.stop()

@@ -17,7 +17,7 @@ class World:
     """`loop` runs one robot loop; the phone's puts are collected until then."""
 
     def __init__(self, *, plan=None, boot_us=1_000_000, settings=None, worker=None, launch=None, paths=None, **robot):
-        self.drive = FakeDrive(Pose2(2.0, 2.0, 0.0))
+        self.drive = robot.pop("drive", None) or FakeDrive(Pose2(2.0, 2.0, 0.0))
         self.actions = Actions()
         self.calls = []
         self.actions.register(1, "Intake", lambda: self.calls.append(self.now_us))
