@@ -39,6 +39,7 @@ class App(Traffic):
         self._buffer = bytearray()
         self._line_start = 0
         self._boundary = None
+        self._begins_mid_line = False
         self._stuck = False
         super().__init__()
 
@@ -90,6 +91,7 @@ class App(Traffic):
             self.reopen_times.append(self.clock.now() - self._closed_at)
             self._closed_at = None
         self._buffer.clear()
+        self._begins_mid_line = self.function.out.mid_line
         self._line_start = self.function.out.delivered_bytes
         self.log.last_line_at = self.clock.now()
         if self.profile.stale_request and self.function.out.last_request:
@@ -220,6 +222,9 @@ class App(Traffic):
         return lines
 
     def _on_line(self, raw, start):
+        if self._begins_mid_line:
+            self._begins_mid_line = False  # the rest of a line whose beginning an earlier run of the app read
+            return
         first_full = False
         if self._boundary is not None:
             if start < self._boundary:

@@ -91,6 +91,7 @@ class OutPipe(_Pipe):
         self._stop = None
         self.accepted_bytes = 0
         self.delivered_bytes = 0
+        self.mid_line = False
 
     # the app's side
 
@@ -196,6 +197,7 @@ class OutPipe(_Pipe):
         self._request += data
         self.accepted_bytes += count
         if data:
+            self.mid_line = not data.endswith(b"\n")
             self._on_accepted(data)
             self._note_use()
 
