@@ -290,7 +290,10 @@ class Plan:
         """Return the canonical text; parsing it gives an equal plan."""
         # Not ASCII-escaped: an escaped name would grow threefold and could pass the size limit.
         separators = (",", ":") if indent is None else (",", ": ")
-        return json.dumps(self.to_dict(), indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(self.to_dict(), indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
+        if indent is None and len(text) > Limits().max_bytes:  # "1" came in as one byte and must not go out as three
+            text = json.dumps(_short(self.to_dict()), separators=separators, ensure_ascii=False, allow_nan=False)
+        return text
 
     def walk(self) -> Iterator[Node]:
         """Yield every node, a parent before its children."""
@@ -326,3 +329,14 @@ class Plan:
         from .timeline import Estimates, build_timeline  # noqa: PLC0415  (keeps `import robotlib` short)
 
         return build_timeline(self, estimates or Estimates(), start, paths, actions)
+
+
+def _short(value: object) -> object:
+    """Return the JSON value with whole numbers as integers; -0.0 keeps its sign."""
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_short(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and math.copysign(1.0, value) > 0 and value < 1e9:
+        return int(value)
+    return value

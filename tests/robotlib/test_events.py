@@ -738,6 +738,7 @@ def test_two_hundred_plans_leave_nothing_behind():
         world.press()
         world.loop()
         world.until("DONE")
+        world.control.take_events()
         world.recorded.clear()
         world.drive.path.clear()
         world.calls.clear()

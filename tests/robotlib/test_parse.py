@@ -83,6 +83,14 @@ def test_fixed_point_beside_pi():
         assert parse(plan.dump()) == plan
 
 
+def test_round_trip_of_a_plan_that_fills_the_limit():
+    poses = ",".join(['{"x":1,"y":1,"rotation":0}'] * 64)
+    route = f'{{"type":"ROUTE","routePoses":[{poses}]}}'
+    plan = parse('{"type":"SEQUENCE","children":[' + ",".join([route] * 36) + "]}")
+    assert parse(plan.dump()) == plan
+    assert parse(plan.dump()).dump() == plan.dump()
+
+
 def test_sizes_and_encodings():
     fits = json.dumps({"type": "PATH", "pathName": "x", "n": ""})
     fits = fits[:-2] + "y" * (65536 - len(fits)) + fits[-2:]
