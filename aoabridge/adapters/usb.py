@@ -248,7 +248,9 @@ class _Opened:
         )
 
     def configure(self) -> None:
-        """Sets the first configuration; for an unconfigured device only: repeating an active one resets the app."""
+        """Sets the first configuration unless one is active by now: repeating an active one resets the app."""
+        if self.call("set_configuration", "get_configuration") != 0:
+            return
         first = self._backend.get_configuration_descriptor(self._library_device, 0)
         self.call("set_configuration", "set_configuration", first.bConfigurationValue)
 

@@ -37,7 +37,7 @@ __all__ = [
 
 SWITCH_BUDGET_S: Final = 10.0  # Android drops its own request after that
 NATIVE_STAYS_S: Final = 3.0
-SETTLE_S: Final = 0.3  # a device without interfaces may only be one whose interfaces are not there yet
+SETTLE_S: Final = 0.3  # what a device lacks now may only not be there yet: its configuration, its interfaces
 FRESH_S: Final = 5.0  # claimed later than this after its arrival, a switched phone may have queued old puts
 RESET_SETTLES_S: Final = 2.0
 OWN_RESET_S: Final = 10.0
@@ -55,7 +55,10 @@ class PortMachine(PortRecord):
 
     def on_scan(self, device: UsbDevice | None, now: float) -> list[Action]:
         """What the scan shows on this port, None = nothing."""
-        return self._edges(self._presence.on_scan(device, now), now) + self._advance(now)
+        actions = self._edges(self._presence.on_scan(device, now), now)
+        if self._settling and device is not None and _is_complete(device):
+            self._settling, self._due = False, now
+        return actions + self._advance(now)
 
     def on_tick(self, now: float) -> list[Action]:
         """Time has passed."""
@@ -130,6 +133,7 @@ class PortMachine(PortRecord):
             self._left_at = now if device.is_accessory else None
         if self.state in _WAITING:
             self._resume = (self.state, self._due, self.reason)
+        self._settling = False
         actions = self._close(now) if self.state.has_link else []
         self._enter(PortState.ABSENT, now)
         return actions
@@ -155,7 +159,9 @@ class PortMachine(PortRecord):
     def _on_switched(self, now: float) -> None:
         self.no_switches.reset()
         self._left_at = None
-        self._enter(PortState.OPENING, now, due=now)
+        # A scan may fall between the arrival of a device and the kernel choosing its configuration.
+        self._settling = self.device is not None and not _is_complete(self.device)
+        self._enter(PortState.OPENING, now, due=now + SETTLE_S if self._settling else now)
 
     def _on_replug(self) -> None:
         self._reset_ladders()
@@ -377,6 +383,7 @@ class PortMachine(PortRecord):
         if self.state is not PortState.BLOCKED:
             self._enter(PortState.OPENING, now, due=self._due, reason=self.reason)
         self._pending = "open"
+        self._settling = False
         self._target = device
         adopted = not self._fresh or self._next_candidate or now - self._arrived_at > FRESH_S
         return [Open(device, self.link.turn, adopted)]
@@ -398,3 +405,8 @@ class PortMachine(PortRecord):
         self._pending = "probe"
         self._target = device
         return [Probe(device)]
+
+
+def _is_complete(device: UsbDevice) -> bool:
+    """True if the kernel has configured the device and shows its interfaces."""
+    return device.configuration != 0 and bool(device.interfaces)

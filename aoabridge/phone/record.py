@@ -54,6 +54,7 @@ class PortRecord:
         self._attempts = Attempts()
         self._own_reset_at = _NEVER
         self._next_candidate = False
+        self._settling = False
 
     @property
     def device(self) -> UsbDevice | None:
@@ -73,7 +74,7 @@ class PortRecord:
     @property
     def wants_scans(self) -> bool:
         """True while a phone may come or change at any moment: scan every 0.1 s."""
-        return self.state in (PortState.SWITCHING, PortState.SEEN)
+        return self._settling or self.state in (PortState.SWITCHING, PortState.SEEN)
 
     def occupies(self, now: float) -> bool:
         """True if a phone is here, or was a moment ago: it counts against ``devices.max``."""

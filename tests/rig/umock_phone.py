@@ -26,9 +26,9 @@ from fakes.board import Board  # noqa: E402 (below the path)
 from fakes.clock import ThreadClock  # noqa: E402
 from rig.usbfs import Node  # noqa: E402
 
-SYSFS_ORDER = (
-    *("idVendor", "idProduct", "busnum", "devnum", "devpath", "serial", "manufacturer", "product", "speed"),
-    *("bDeviceClass", "bDeviceSubClass", "bDeviceProtocol", "bConfigurationValue", "authorized"),
+SYSFS_ORDER = (  # written one by one: a scan takes no device for complete whose first attribute comes last
+    *("idProduct", "busnum", "devnum", "devpath", "serial", "manufacturer", "product", "speed"),
+    *("bDeviceClass", "bDeviceSubClass", "bDeviceProtocol", "bConfigurationValue", "authorized", "idVendor"),
 )
 
 
@@ -125,8 +125,8 @@ class UmockRig:
             f"E: PRODUCT={phone.view.vendor:x}/{phone.view.product:x}/504",
             f"E: TYPE={klass[0]}/{klass[1]}/{klass[2]}",
             f"E: ID_USB_INTERFACES={interfaces}",
-            *(f"A: {key}={shown.attributes[key]}\\n" for key in SYSFS_ORDER if key in shown.attributes),
             "A: power/control=on\\n",
+            *(f"A: {key}={shown.attributes[key]}\\n" for key in SYSFS_ORDER if key in shown.attributes),
             f"H: descriptors={(phone.view.device + phone.view.configuration).hex().upper()}",
         ]
         record = "\n".join(lines) + "\n\n"

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from aoabridge.adapters import usb as adapter
@@ -162,6 +163,15 @@ def test_an_unconfigured_device_is_configured_once(rig: Callable[..., Rig]) -> N
     pipe = r.usb.open(device)
     assert pipe is not None
     assert r.metric("set_configuration") == 1
+    pipe.close()
+
+
+def test_a_device_that_got_its_configuration_meanwhile_is_left_alone(rig: Callable[..., Rig]) -> None:
+    r = rig({"start_as": "accessory"})
+    outdated = msgspec.structs.replace(r.device, configuration=0)
+    pipe = r.usb.open(outdated)
+    assert pipe is not None
+    assert r.metric("set_configuration") == 0
     pipe.close()
 
 

@@ -29,7 +29,7 @@ def native(devnum: int = 5, **more: Any) -> UsbDevice:
 
 
 def accessory(devnum: int = 6, **more: Any) -> UsbDevice:
-    return UsbDevice("1-1", 0x18D1, 0x2D00, 1, devnum, interfaces=FITTING, **more)
+    return UsbDevice("1-1", 0x18D1, 0x2D00, 1, devnum, interfaces=more.pop("interfaces", FITTING), **more)
 
 
 def error(kind: str, step: str = "open") -> UsbError:
@@ -109,6 +109,24 @@ def test_from_plug_to_live() -> None:
 def test_adoption_asks_nothing() -> None:
     bench = Bench()
     assert bench.scan(accessory()) == [Open(accessory(), 0, adopted=True)]
+
+
+@pytest.mark.parametrize("lacking", [{"configuration": 0, "interfaces": ()}, {"interfaces": ()}])
+def test_a_device_that_the_kernel_still_configures_is_opened_once_it_is_complete(lacking: dict[str, Any]) -> None:
+    bench = Bench()
+    assert bench.scan(accessory(**lacking)) == []
+    assert bench.machine.wants_scans
+    assert bench.scan(accessory(), 0.1) == [Open(accessory(), 0, adopted=True)]
+    assert not bench.machine.wants_scans
+
+
+def test_a_device_that_stays_unconfigured_is_opened_after_a_moment() -> None:
+    bench = Bench()
+    bare = accessory(configuration=0, interfaces=())
+    assert bench.scan(bare) == []
+    assert bench.scan(bare, 0.1) == []
+    bench.wait(0.2)
+    assert bench.take() == [Open(bare, 0, adopted=True)]
 
 
 def test_scans_during_an_attempt_change_nothing() -> None:
