@@ -154,6 +154,12 @@ class StreamServer:
             if stream.transport is not None:
                 stream.transport.write(data)
 
+    def send_to(self, number: int, data: bytes) -> None:
+        """Write to one connection; one that has ended takes nothing."""
+        stream = self._streams.get(number)
+        if stream is not None and stream.transport is not None:
+            stream.transport.write(data)
+
     @property
     def peers(self) -> int:
         """Open connections."""
@@ -164,6 +170,11 @@ class StreamServer:
         stream = self._streams.get(number)
         if stream is not None and stream.transport is not None:
             stream.transport.close()
+
+    def close_all(self) -> None:
+        """End every connection; the endpoint stays."""
+        for number in list(self._streams):
+            self.close_connection(number)
 
     async def close(self) -> None:
         """End everything."""

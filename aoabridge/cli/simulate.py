@@ -14,7 +14,8 @@ from aoabridge.cli.output import printable, say, say_json, warn
 __all__ = ["add_parser", "is_loopback", "run"]
 
 _TELEOP_FAULTS = "drop=0.05,dup=0.05,corrupt=0.01,short=0.01,old64=0.01,stall@3:2,takeover@5,fault@8"
-_FRC_FAULTS = "loss dup reorder truncate zero-tag overrun unknown-tag bad-text bad-level split merge half-close slow"
+_DATAGRAM_FAULTS = "loss dup reorder truncate zero-tag overrun unknown-tag bad-text bad-level station-6"
+_FRC_FAULTS = f"all {_DATAGRAM_FAULTS} split merge half-close slow"
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
@@ -165,3 +166,9 @@ def _teleop(kinds: Any) -> None:
     parser = _kind(kinds, "teleop", "remotely driven vehicles and their cockpit", faults=_TELEOP_FAULTS, rate=50)
     parser.add_argument("--vehicles", default="00A,00B", metavar="IDS", help="ids in hex (00A,00B)")
     parser.add_argument("--role", choices=("vehicle", "cockpit", "both"), default="vehicle", help="what to play")
+    parser.add_argument("--script", default="", metavar="KEYS", help="keys of the cockpit and when, e.g. r@2,n@8")
+    for name, port, text in (("ctrl", 10015, "state"), ("trigger", 10013, "keys")):
+        help_text = (
+            f"where the cockpit's {text} go ({port})" if name == "trigger" else f"where its {text} goes ({port})"
+        )
+        parser.add_argument(f"--{name}-port", type=whole(1, 65535), default=port, metavar="PORT", help=help_text)

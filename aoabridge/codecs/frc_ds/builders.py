@@ -25,6 +25,7 @@ from aoabridge.errors import EncodeError
 
 __all__ = [
     "FMS_LINK_VERSION",
+    "MAX_GAME_DATA_BYTES",
     "ROBOT_LINK_VERSION",
     "build_ds_control",
     "build_ds_status",
