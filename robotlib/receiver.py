@@ -34,6 +34,7 @@ from .worker import ThreadWorker, Worker
 __all__ = ["RoboRoute", "RoboRouteIO"]
 
 MAX_PATHS = 200  # names shown to the phone
+EXISTS_EVERY = 10  # loops
 POSE_BYTES = 24  # three little-endian doubles: x, y, rotation
 MAX_ROUTE_BYTES = POSE_BYTES * 1024  # beyond, a Route is not even unpacked
 _F = TypeVar("_F", bound=Factory)
@@ -74,6 +75,8 @@ class RoboRouteIO:
         self._beats = [subscribe(f"{root}/Heartbeat"), subscribe(f"{root}/Heartbeat".removeprefix("/"))]
         self._newest_pose: tuple[list[float], int] | None = None
         self._newest_route: tuple[list[float], int] | None = None
+        self._beat_exists = [False, False]
+        self._loops = 0
         self.calls: list[str] = []
 
     def close(self) -> None:
@@ -98,13 +101,17 @@ class RoboRouteIO:
         self._read_booleans(self._runs[1], inputs.run_pose_values, inputs.run_pose_stamps_us)
         self._read_booleans(self._runs[2], inputs.run_route_values, inputs.run_route_stamps_us)
         self._read_booleans(self._cancel, inputs.cancel_values, inputs.cancel_stamps_us)
+        self._loops += 1
         for topic, subscriber in enumerate(self._beats):
-            inputs.heartbeat_exists[topic] = subscriber.exists()
-            for value in subscriber.readQueue():
+            values = subscriber.readQueue()
+            if values or self._loops % EXISTS_EVERY == topic:  # asking costs more than all the queues
+                self._beat_exists[topic] = subscriber.exists()
+            for value in values:
                 if value.isDouble() or value.isInteger() or value.isFloat():
                     inputs.heartbeat_topics.append(topic)
                     inputs.heartbeat_values.append(float(value.value()))
                     inputs.heartbeat_stamps_us.append(value.time())
+        inputs.heartbeat_exists = list(self._beat_exists)
         inputs.jobs_done = self._worker.take_done()
         inputs.calls, self.calls = self.calls, []
 
