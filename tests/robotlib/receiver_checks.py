@@ -43,6 +43,7 @@ class Robot2:
                 probe.bind(("127.0.0.1", 0))
                 self.port = probe.getsockname()[1]
             self.instance.startServer("", "127.0.0.1", 0, self.port)
+            self.wait_for_server()
         self.host = ManualHost(HostState(enabled=True, mode="teleop", alliance="blue"), folder)
         self.drive = FakeDrive(Pose2(1.0, 2.0, 0.0))
         self.rr = RoboRoute(host=self.host, drive=self.drive, instance=self.instance, worker=InlineWorker())
@@ -50,6 +51,19 @@ class Robot2:
         self.options = ntcore.PubSubOptions(keepDuplicates=True)
         self.beat = self.instance.getDoubleTopic("/RoboRoute/Heartbeat").publish()
         self.count = 0.0
+
+    def wait_for_server(self):
+        """The server begins to listen some time after the call."""
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1.0).close()
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                threading.Event().wait(0.01)
+            else:
+                return
 
     def loop(self, count=1):
         for _ in range(count):
