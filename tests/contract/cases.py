@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 __all__ = ["Run", "failures", "load_runs"]
@@ -10,7 +10,6 @@ __all__ = ["Run", "failures", "load_runs"]
 VECTORS = Path(__file__).resolve().parent.parent / "vectors" / "aoa_cases.json"
 OVERRIDE = "AOABRIDGE_AOA_CASES"  # another case file of the same form
 WITHIN_S, WITHIN_SHARE = 2.0, 0.05
-STATIC_METRICS = ("event_poller_thread", "async_usb_api_used")
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,11 @@ class Run:
     def wants_config_error(self):
         return any(metric == "config_error" for metric, *_ in self.expect)
 
-    @property
-    def last_moment(self):
-        """The latest time that the script names, in seconds from its start (0 if it depends on conditions only)."""
-        return max((item.get("at", 0) for item in self.script), default=0)
+    def short(self, seconds):
+        """The same run with a script that ends after `seconds`, for long runs in their short form."""
+        kept = tuple(item for item in self.script if item.get("at", 0) <= seconds or item["do"] == "end")
+        ends = tuple({**item, "at": min(item["at"], seconds)} if "at" in item else item for item in kept)
+        return replace(self, script=ends)
 
 
 def load_runs(rig, path=None):

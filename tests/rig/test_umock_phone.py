@@ -40,8 +40,8 @@ def test_fault_script_has_the_right_results(rig):
         "hung_control": 110,
         "claim_held": 16,
     }
-    assert results["timeout"][1] == pytest.approx(51, abs=30)
-    assert results["hung_control"][1] == pytest.approx(301, abs=60)
+    assert 50 <= results["timeout"][1] < 500
+    assert 300 <= results["hung_control"][1] < 1000
     assert results["whole_packets"] == [True, 513]
     assert results["round_trip"] is True
     assert results["unplug"][0] == 19

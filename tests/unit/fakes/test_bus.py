@@ -23,8 +23,8 @@ def test_fault_script_has_the_right_results(fault_results):
         "hung_control": 110,
         "claim_held": 16,
     }
-    assert fault_results["timeout"][1] == pytest.approx(50, abs=25)
-    assert fault_results["hung_control"][1] == pytest.approx(300, abs=50)
+    assert 49 <= fault_results["timeout"][1] < 500
+    assert 299 <= fault_results["hung_control"][1] < 1000
     assert fault_results["whole_packets"] == [True, 513]
     assert fault_results["round_trip"] is True
     assert fault_results["unplug"][0] == 19
