@@ -150,7 +150,7 @@ def ill_formed_string():
     """A client that is not ours sends bytes that are no UTF-8."""
     robot = Robot2(server=True)
     address = f"ws://127.0.0.1:{robot.port}/nt/hostile"
-    with connect(address, subprotocols=["v4.1.networktables.first.wpi.edu"]) as client:
+    with connect(address, subprotocols=["v4.1.networktables.first.wpi.edu"], close_timeout=0.1) as client:
         announce = {"name": "/RoboRoute/Plan", "pubuid": 1, "type": "string", "properties": {}}
         client.send(json.dumps([{"method": "publish", "params": announce}]))
         stamp = ntcore._now().to_bytes(8, "big")
