@@ -19,7 +19,7 @@ from aoabridge.codecs.frc_ds.versions import VERSION_TAGS
 from aoabridge.errors import DecodeError
 from aoabridge.simulators.match import MatchSettings, Stops
 
-__all__ = ["FieldSettings", "FmsSimulator"]
+__all__ = ["CONTROL_PORT", "LITE_PORT", "FieldSettings", "FmsSimulator"]
 
 Address: TypeAlias = tuple[str, int]
 

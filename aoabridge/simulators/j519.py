@@ -15,7 +15,7 @@ from aoabridge.codecs.j519.pc_events import Address
 from aoabridge.codecs.j519.robot_model import RobotConfig, RobotState
 from aoabridge.codecs.j519.robot_session import RobotSession
 
-__all__ = ["BenchFaults", "BenchRobot", "BenchSettings", "parse_faults"]
+__all__ = ["FEEDBACK_DELAY_US", "BenchFaults", "BenchRobot", "BenchSettings", "parse_faults"]
 
 FEEDBACK_DELAY_US = 60_000  # measured feedback trails the command by about so much
 SINE_PERIOD_S = 8.0
