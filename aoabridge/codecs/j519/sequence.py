@@ -4,7 +4,7 @@ from enum import Enum
 
 import msgspec
 
-__all__ = ["Arrival", "SequenceTracker", "Step", "signed_distance"]
+__all__ = ["MAX_GAP", "MODULUS", "Arrival", "SequenceTracker", "Step", "signed_distance"]
 
 MODULUS = 1 << 32
 MAX_GAP = 10  # up to nine lost cycles can be made good, more cannot
