@@ -97,7 +97,8 @@ class MainJob:
         status = self.phones.close()
         self.robot.kill()
         if kind is None:
-            assert (status, problems) == (0, [])
+            assert problems == []
+            assert status == 0
 
     def start_daemon(self, *wrap):
         """A new process of the daemon; returns it."""
@@ -127,6 +128,14 @@ class MainJob:
         self.daemon.until(lambda: self.daemon.status()["robot"]["state"] == "connected", seconds)
         return time.monotonic()
 
+    def until_flowing(self, after=0.0, phone=None, seconds=LIVE_S):
+        """Waits until the app has heard a value of the robot after a moment; returns when it heard the first."""
+        self.daemon.until(lambda: self._flowing(after, phone, self.phones.count(phone) - 20), seconds)
+        return next(at for at, _, text in self.phones.heard(phone) if at > after and '"/load/' in text[:20])
+
+    def _flowing(self, after, phone, since):
+        return any(at > after and '"/load/' in text[:20] for at, _, text in self.phones.heard(phone, max(0, since)))
+
     def until_heard(self, condition, phone=None, since=0, seconds=LIVE_S):
         """Waits for a line; returns its (time, read, message)."""
 
@@ -142,6 +151,10 @@ class MainJob:
     def figures(self):
         """Threads, descriptors and MiB of the daemon."""
         return self.daemon.threads(), self.daemon.descriptors(), self.daemon.rss_mib()
+
+    def until_no_more_than(self, before):
+        """Waits until the daemon has no more threads and descriptors than before; what answers us may linger."""
+        self.daemon.until(lambda: all(now <= then for now, then in zip(self.figures()[:2], before[:2], strict=True)))
 
 
 def spread(values):

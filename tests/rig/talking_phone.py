@@ -59,7 +59,7 @@ class TalkingRig(UmockRig):
 
     def __init__(self, case):
         super().__init__(case)
-        self._talkers = set()
+        self._said = {}
         for phone in self.board.phones.values():
             if "keys" in case:
                 phone.app.keys = tuple(case["keys"])
@@ -95,21 +95,18 @@ class TalkingRig(UmockRig):
         return phone.recorder.events[since:]
 
     def _do_chatter(self, phone, key, hz):
-        """Puts a rising number `hz` times a second whenever the app is open, until the rig ends."""
-        if phone in self._talkers:
-            return
-        self._talkers.add(phone)
-        said = 0
+        """Puts a rising number `hz` times a second whenever the app is open; returns the newest one."""
+        if phone not in self._said:
+            self._said[phone] = 0
+            self._chatter(phone, key, hz)
+        return self._said[phone]
 
-        def put():
-            nonlocal said
-            self.clock.call_later(1 / hz, put)
-            if phone.app.open and phone.function is not None:
-                said += 1
-                value = len(phone.recorder.times("attach")) * LINK_STRIDE + said
-                phone.app.write(json.dumps({"action": "put", "key": key, "value": value}).encode() + b"\n")
-
-        put()
+    def _chatter(self, phone, key, hz):
+        self.clock.call_later(1 / hz, lambda: self._chatter(phone, key, hz))
+        if phone.app.open and phone.function is not None:
+            number = self._said[phone] % LINK_STRIDE + 1
+            self._said[phone] = len(phone.recorder.times("attach")) * LINK_STRIDE + number
+            phone.app.write(json.dumps({"action": "put", "key": key, "value": self._said[phone]}).encode() + b"\n")
 
     def _do_cut(self, phone, step, byte, gap_s):
         """Unplugs after `byte` bytes of the next transfer of this direction; plugs in again `gap_s` later."""

@@ -31,7 +31,7 @@ def traffic_job():
 
 def flowing(job, after):
     """Values of both directions that are younger than a moment (monotonic)."""
-    job.daemon.until(lambda: any('"/load/' in text and at > after for at, _, text in job.phones.heard()[-5:]))
+    job.until_flowing(after)
     count = len(job.robot.values(CHATTER))
     job.robot.wait(lambda: len(job.robot.values(CHATTER)) > count)
 
@@ -80,15 +80,18 @@ def test_unplugged_at_a_random_byte(times):
             heard = job.phones.count()
             replugged_us = job.robot.now_us()
             took.append(live_again_after_s(job, unplugged))
+            if took[-1] == max(took, key=lambda pair: pair[1]):
+                slowest = [(event["event"], round(event["t"] - unplugged, 2)) for event in job.phones.do("events")[-9:]]
             flowing(job, unplugged + GAP_S)
             assert_nothing_stale(job, job.robot.samples, first, link + 2)  # native, then accessory
             lines = [line for line in job.phones.messages(since=heard) if "key" in line]
             assert all(line["time"] * 1e6 > replugged_us for line in lines), "an old value"
-        job.daemon.until(lambda: job.daemon.threads() <= before[0] and job.daemon.descriptors() <= before[1])
+        job.until_no_more_than(before)
         after = job.figures()
         seen = job.phones.stats()["phones"]["p1"]
         since_accessory, since_plug = zip(*took, strict=True)
         print(f"\nlive after the accessory appeared: {spread(since_accessory)}; after the plug: {spread(since_plug)}")
+        print(f"slowest: {slowest}")
         print(f"threads, descriptors, MiB: {before} -> {after}")
         assert max(since_accessory) < LIVE_WITHIN_S
         assert max(since_plug) < PLUG_TO_LIVE_S
