@@ -7,6 +7,7 @@ float.
 
 import base64
 import binascii
+import json
 import math
 import struct
 from collections.abc import Callable, Mapping
@@ -80,11 +81,17 @@ def check_size(value: NtValue, key: str) -> None:
     elif isinstance(value, str):
         size = len(value.encode())
     elif isinstance(value, list):
-        size = sum(len(item.encode()) + 5 if isinstance(item, str) else 9 for item in value)
+        size = sum(map(_item_bytes, value))
     else:
         return
     if size > MAX_VALUE_BYTES:
         raise LinkError(f"the value has {size} bytes, the limit is {MAX_VALUE_BYTES}", "too-large", topic=key)
+
+
+def _item_bytes(item: bool | float | str) -> int:
+    if isinstance(item, str):
+        return len(item.encode()) + 5
+    return 4 if isinstance(item, bool) else 9  # ntcore holds a boolean of an array as an int
 
 
 def _kind(value: Any) -> str:
@@ -174,17 +181,27 @@ def _json(value: Any) -> str:
         raise _mismatch("json", value)
     try:
         return orjson.dumps(value).decode()
-    except (orjson.JSONEncodeError, TypeError) as error:
-        raise LinkError(f"not representable as json: {error}", "bad-value") from error
+    except (orjson.JSONEncodeError, TypeError):  # integers beyond 64 bits, lone surrogates
+        return _exact_text(value)
+
+
+def _exact_text(value: dict[str, Any] | list[Any]) -> str:
+    try:
+        return _valid_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    except RecursionError as error:
+        raise LinkError("nested too deeply", "bad-value") from error
 
 
 def _binary(type_: str, value: Any) -> bytes:
     if not isinstance(value, str):
         raise _mismatch(type_, value, hint="; expected base64 text")
     try:
-        return base64.b64decode(value, validate=True)
+        data = base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError) as error:
         raise LinkError(f"the text is not padded base64: {error}", "bad-value") from error
+    if base64.b64encode(data) != value.encode():
+        raise LinkError("the text is not strict base64: wrong padding, or bits that mean nothing", "bad-value")
+    return data
 
 
 def _array(type_: str, element: Callable[[Any], Any]) -> Callable[[Any], Any]:

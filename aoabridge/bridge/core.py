@@ -5,41 +5,24 @@ Pure: inputs are method calls with the time as an argument, outputs are taken. `
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
 
 import msgspec
 
-from aoabridge import __version__
+from aoabridge.bridge.announcer import Announcer
+from aoabridge.bridge.dialog import Dialog
 from aoabridge.bridge.fanout import Fanout
+from aoabridge.bridge.heartbeat import HEARTBEAT_TOPIC, Heartbeat
 from aoabridge.bridge.link import Link, LinkInfo
-from aoabridge.bridge.outbox import ControlKind
 from aoabridge.bridge.owners import Ownership
 from aoabridge.bridge.policy import compile_patterns
 from aoabridge.bridge.put_desk import PutDesk
 from aoabridge.bridge.puts import PutRules
+from aoabridge.bridge.refusals import Notice, Refusals
+from aoabridge.bridge.robot import RobotConnection
 from aoabridge.bridge.settings import AccessSettings, RelaySettings
 from aoabridge.bridge.topics import MemoryBudget, TopicTable
 from aoabridge.codecs.wpistruct import SchemaRegistry
-from aoabridge.errors import LinkError
-from aoabridge.phone.keys import is_reserved
-from aoabridge.phone.lines import MAX_LINE_OUT, InboundLine
-from aoabridge.phone.messages import (
-    DISCONNECT_LINE,
-    Hello,
-    Message,
-    Ping,
-    Pong,
-    PutMessage,
-    Subscribe,
-    TopicsRequest,
-    Unsubscribe,
-    hello_line,
-    parse_line,
-    pong_line,
-    status_line,
-    topics_line,
-)
 from aoabridge.values import (
     Announced,
     Connected,
@@ -55,13 +38,8 @@ from aoabridge.values import (
 
 __all__ = ["HEARTBEAT_TOPIC", "BridgeCore", "CoreSettings", "Notice"]
 
-HEARTBEAT_TOPIC: Final = "/RoboRoute/Heartbeat"
-HEARTBEAT_S = 0.5
 HEARTBEAT_BLOCKED_S = 1.0  # an app that has not read for this long cannot show the robot's state
-SETTLE_S = 0.25  # after connecting, announces come for a while; until then "unknown topic" is not yet true
-SETTLE_GAP_S = 0.05
-SETTLE_MAX_S = 1.0
-NOTICE_S = 1.0  # bad lines are logged at most once per second per phone
+MAX_SLEEP_S = 0.5  # conditions that no deadline names (an app gone stale) are seen this late at most
 
 
 class CoreSettings(msgspec.Struct, frozen=True):
@@ -74,14 +52,6 @@ class CoreSettings(msgspec.Struct, frozen=True):
     own_patterns: tuple[str, ...] = ()
 
 
-class Notice(msgspec.Struct, frozen=True):
-    """A refused line worth one log line."""
-
-    link: LinkId
-    code: str
-    text: str
-
-
 class BridgeCore:
     """Topics, links, and who put what. ``wall_offset_s`` + ``now`` is the wall clock of the heartbeat."""
 
@@ -91,52 +61,58 @@ class BridgeCore:
         self.topics = TopicTable(self.budget)
         self.registry = SchemaRegistry()
         self.owners = Ownership()
-        self.counters: Counter[str] = Counter()
-        self.put_errors: Counter[str] = Counter()
-        self._ended: Counter[str] = Counter()  # counters of links that are over
-        self.settled = False
-        self.address = ""
+        self.robot = RobotConnection()
+        self._refusals = Refusals()
+        self.counters = self._refusals.counters
+        self.put_errors = self._refusals.put_errors
         rules = PutRules(self.topics, self.registry, self.owners)
-        self._rules = rules
         self.fanout = Fanout(self.topics, self.registry, rules, self.links)
         self.desk = PutDesk(self.topics, rules, self.owners, self.links)
-        self._wall_offset_s = wall_offset_s
-        self._connected_at: float | None = None
-        self._announced_at = 0.0
+        self._announcer = Announcer(self.topics, self.robot, self.counters)
+        self._dialog = Dialog(
+            topics=self.topics,
+            rules=rules,
+            fanout=self.fanout,
+            desk=self.desk,
+            robot=self.robot,
+            announcer=self._announcer,
+            refusals=self._refusals,
+        )
+        self._heartbeat = Heartbeat(wall_offset_s)
         self._publications: list[Publication | Withdrawal] = []
-        self._beat_at: float | None = None
-        self._list_due: dict[LinkId, float] = {}
-        self._notices: list[Notice] = []
-        self._noticed: dict[LinkId, float] = {}
+        self._ended: Counter[str] = Counter()  # counters of links that are over
         self._stopping = False
         self.configure(settings)
 
     def configure(self, settings: CoreSettings) -> None:
         """Apply settings, to running links too where they can change."""
         self.settings = settings
-        self._own = compile_patterns((HEARTBEAT_TOPIC, *settings.own_patterns))
+        self._announcer.period_s = settings.topics_period_s
+        self._dialog.settings = settings.relay
+        self._dialog.own = compile_patterns((HEARTBEAT_TOPIC, *settings.own_patterns))
         for link in self.links.values():
             link.configure(settings.access, settings.relay)
             self.fanout.recheck_access(link)
+
+    @property
+    def settled(self) -> bool:
+        """True if a robot is connected and its topics are known."""
+        return self.robot.settled
 
     # NetworkTables.
 
     def on_connection(self, event: Connected | Disconnected, now: float) -> None:
         """The robot connection came or went."""
-        was_settled, self.settled = self.settled, False
-        if isinstance(event, Connected):
-            self.address = _host(event.address)
-            self._connected_at = self._announced_at = now
-        else:
-            self._connected_at = None
-            for name in [topic.name for topic in self.topics if not topic.own]:
-                self.fanout.remove(name)
-            self._rules.server_lost()
-            for link_id, error in self.desk.drop_all():
-                self._refuse_put(self.links.get(link_id), error, now)
-            self._beat_at = None
+        was_settled = self.robot.settled
+        self.robot.on_event(event, now)
+        if isinstance(event, Disconnected):
+            self.fanout.server_lost()
+            for ident, error in self.desk.drop_all():
+                if (link := self.links.get(ident)) is not None:
+                    self._refusals.refuse_put(link, error, now)
+        self._beat(now)
         if was_settled:
-            self._tell_status()
+            self._announcer.tell_status(self.links.values())
 
     def on_topics(self, batch: Iterable[Announced | Unannounced], now: float) -> None:
         """Topics came and went on the server."""
@@ -147,7 +123,7 @@ class BridgeCore:
             if isinstance(event, Unannounced):
                 self.fanout.remove(event.topic)
                 continue
-            self._announced_at = now
+            self.robot.on_announce(now)
             if known is not None and known.type == event.type and self.owners.find(event.topic) is not None:
                 continue  # what we publish for a phone ourselves
             self.fanout.announce(event.topic, event.type, now, own=False)
@@ -175,15 +151,20 @@ class BridgeCore:
     def on_put_results(self, batch: Iterable[PutResult], now: float, time_us: int) -> None:
         """What became of puts: acknowledge or refuse, and show accepted values to the other phones."""
         for result in batch:
-            put = result.put
-            refusal = self.desk.result(result)
-            if refusal is not None:
-                self._refuse_put(self.links.get(put.link), refusal, now)
-            elif result.accepted and put.value is not None and self.owners.find(put.topic) is not None:
-                topic = self.topics.find(put.topic)
-                if topic is None or topic.type != put.type:
-                    topic = self.fanout.announce(put.topic, put.type, now, own=False)
-                self.fanout.set_value(topic, put.value, time_us, now, writer=put.link)
+            answer = self.desk.result(result)
+            if answer.refusal is not None and (link := self.links.get(result.put.link)) is not None:
+                self._refusals.refuse_put(link, answer.refusal, now)
+            if result.accepted:
+                self._show_put(result.put, now, time_us, writer=result.put.link if answer.asked else None)
+
+    def _show_put(self, put: Put, now: float, time_us: int, writer: LinkId | None) -> None:
+        owned = self.owners.find(put.topic)
+        if put.value is None or owned is None or owned.type != put.type:
+            return  # it is no longer ours, or has another type by now
+        topic = self.topics.find(put.topic)
+        if topic is None or topic.type != put.type:
+            topic = self.fanout.announce(put.topic, put.type, now, own=False)
+        self.fanout.set_value(topic, put.value, time_us, now, writer=writer)
 
     # Links.
 
@@ -192,19 +173,18 @@ class BridgeCore:
         settings = self.settings
         link = Link(ident, info, access=settings.access, settings=settings.relay, budget=self.budget, now=now)
         self.links[ident] = link
-        self._welcome(link, now)
-
-    def _welcome(self, link: Link, now: float) -> None:
-        self._send_topics(link, now)
-        link.outbox.put_control(self._status_line())
-        self._lower_for(link, now)
+        self._announcer.welcome(link, now)
+        self._dialog.lower_pulses(link, now)
+        if self._stopping:
+            link.close()
 
     def on_link_bytes(self, ident: LinkId, chunk: bytes, now: float) -> None:
         """Bytes of a phone, as they were read."""
         link = self.links[ident]
+        link.end_backlog(now)
         link.counters["rx_bytes"] += len(chunk)
         for line in link.decoder.feed(chunk):
-            self._on_line(link, line, now)
+            self._dialog.read(link, line, now)
 
     def on_link_idle(self, ident: LinkId, now: float) -> None:  # noqa: ARG002  # every input has the time
         """A read of the phone returned nothing: what it wrote before we came has been read."""
@@ -226,8 +206,8 @@ class BridgeCore:
         self.fanout.detach_all(link)
         self._ended.update(link.counters)
         del self.links[ident]
-        self._list_due.pop(ident, None)
-        self._noticed.pop(ident, None)
+        self._announcer.forget(ident)
+        self._refusals.forget(ident)
         self.desk.release(ident, now)
 
     def begin_stop(self, now: float) -> None:
@@ -241,181 +221,41 @@ class BridgeCore:
         link = self.links[ident]
         if not link.closing:
             link.close()
-            link.outbox.put_control(DISCONNECT_LINE)
             self.desk.release(ident, now)
-
-    # Messages.
-
-    def _on_line(self, link: Link, line: InboundLine, now: float) -> None:
-        link.counters["rx_lines"] += 1
-        try:
-            if line.oversize:
-                text = f"the line is longer than {self.settings.relay.max_line_bytes} bytes"
-                raise LinkError(text, "too-large")
-            message = parse_line(line.data)
-        except LinkError as error:
-            if not link.swallow():
-                link.counters["bad_lines"] += 1
-                self._refuse(link, error, now, line.data)
-            return
-        link.note_line(line, now)
-        try:
-            self._ACTIONS[type(message)](self, link, message, line, now)
-        except LinkError as error:
-            self._refuse(link, error, now, line.data)
-
-    def _on_subscribe(self, link: Link, message: Subscribe, line: InboundLine, now: float) -> None:
-        link.subscribed = True
-        for error in self.fanout.subscribe(link, message):
-            self._refuse(link, error, now, line.data)
-
-    def _on_unsubscribe(self, link: Link, message: Unsubscribe, line: InboundLine, now: float) -> None:
-        del line, now
-        self.fanout.unsubscribe(link, message)
-
-    def _on_put(self, link: Link, message: PutMessage, line: InboundLine, now: float) -> None:
-        try:
-            self._check_put(link, message, line, now)
-            self.desk.put(link, message)
-            if changed := self._rules.take_changed():
-                self.fanout.schemas_changed(changed, now)
-        except LinkError as error:
-            error.topic, error.ident = message.key, message.ident
-            self._count_refusal(link, error)
-            raise
-
-    def _check_put(self, link: Link, message: PutMessage, line: InboundLine, now: float) -> None:
-        if is_reserved(message.key) or (self._own is not None and self._own.match(message.key)):
-            raise LinkError("this topic is not for phones to write", "forbidden")
-        topic = self.topics.by_key(message.key)
-        if not link.may_put.permits(message.key) or (topic is not None and topic.own):
-            raise LinkError("this topic may not be put", "forbidden")
-        if line.early:
-            link.counters["backlog_puts_refused"] += 1
-            raise LinkError("written before the bridge was there: put it again", "not-connected")
-        if not self.settled or self._stopping or link.closing:
-            raise LinkError("no robot is connected", "not-connected")
-        if not link.puts.take(now):
-            rate = self.settings.relay.put_rate
-            raise LinkError(f"more than {rate} puts per second", "rate-limited")
-
-    def _on_topics_request(self, link: Link, message: TopicsRequest, line: InboundLine, now: float) -> None:
-        del line
-        self._send_topics(link, now, types=message.types)
-
-    def _on_hello(self, link: Link, message: Hello, line: InboundLine, now: float) -> None:
-        del line
-        again = link.pings is not None
-        if again:
-            self.fanout.detach_all(link)
-            link.start_over()
-            self.desk.release(link.ident, now)
-        link.greet(message, now)
-        link.outbox.put_control(hello_line(__version__, message.nonce, self._server_state()))
-        if again:
-            self._welcome(link, now)
-
-    def _on_ping(self, link: Link, message: Ping, line: InboundLine, now: float) -> None:
-        del line, now
-        link.outbox.put_control(pong_line(message.ident))
-
-    def _on_pong(self, link: Link, message: Pong, line: InboundLine, now: float) -> None:
-        del line
-        if link.pings is not None:
-            link.pings.pong(message.ident, now)
-
-    _ACTIONS: Final[Mapping[type[Message], Callable[..., None]]] = {
-        Subscribe: _on_subscribe,
-        Unsubscribe: _on_unsubscribe,
-        PutMessage: _on_put,
-        TopicsRequest: _on_topics_request,
-        Hello: _on_hello,
-        Ping: _on_ping,
-        Pong: _on_pong,
-    }
-
-    def _refuse(self, link: Link, error: LinkError, now: float, line: bytes) -> None:
-        self.counters[error.code] += 1
-        link.refuse(error, now, line)
-        if now - self._noticed.get(link.ident, -NOTICE_S) >= NOTICE_S:
-            self._noticed[link.ident] = now
-            self._notices.append(Notice(link.ident, error.code, str(error)))
-
-    def _refuse_put(self, link: Link | None, error: LinkError, now: float) -> None:
-        """A put that was ordered came back refused."""
-        if link is not None:
-            self._count_refusal(link, error)
-            self._refuse(link, error, now, b"")
-
-    def _count_refusal(self, link: Link, error: LinkError) -> None:
-        self.put_errors[error.code] += 1
-        link.counters["refused_puts"] += 1
-        link.refused_code, link.refused_topic = error.code, error.topic or ""
 
     # Time.
 
     def on_tick(self, now: float) -> None:
         """Whatever is due by time alone."""
-        self._settle(now)
+        if self.robot.tick(now):
+            self.fanout.server_settled(now)
+            self._announcer.tell_status(self.links.values())
+            for link in self.links.values():
+                self._dialog.lower_pulses(link, now)
         for link in self.links.values():
             link.tick(now)
-            if now >= self._list_due[link.ident]:
-                self._send_topics(link, now)
+            self._announcer.tick(link, now)
         self.desk.unpublish_due(now)
         self._beat(now)
 
-    def _settle(self, now: float) -> None:
-        if self.settled or self._connected_at is None:
-            return
-        waited = now - self._connected_at
-        quiet = now - self._announced_at
-        if (waited >= SETTLE_S and quiet >= SETTLE_GAP_S) or waited >= SETTLE_MAX_S:
-            self.settled = True
-            self._tell_status()
-            for link in self.links.values():
-                self._lower_for(link, now)
-
-    def _lower_for(self, link: Link, now: float) -> None:
-        if self.settled and link.must_lower:
-            link.must_lower = False
-            self.desk.lower_foreign(link, now)
-
     def _beat(self, now: float) -> None:
-        alive = (
-            self.settings.heartbeat
-            and self.settled
-            and not self._stopping
-            and any(
-                link.live
-                and not link.stale(now)
-                and (link.blocked_since is None or now - link.blocked_since <= HEARTBEAT_BLOCKED_S)
-                for link in self.links.values()
-            )
-        )
-        if not alive:
-            if self._beat_at is not None:
-                self._beat_at = None
-                self._publications.append(Withdrawal(HEARTBEAT_TOPIC))
-        elif self._beat_at is None or now - self._beat_at >= HEARTBEAT_S:
-            late = self._beat_at is None or now - self._beat_at >= 2 * HEARTBEAT_S
-            self._beat_at = now if late or self._beat_at is None else self._beat_at + HEARTBEAT_S
-            self._publications.append(Publication(HEARTBEAT_TOPIC, "double", self._wall_offset_s + now))
+        may = self.settings.heartbeat and self.robot.settled and not self._stopping
+        alive = may and any(_shows_the_robot(link, now) for link in self.links.values())
+        self._publications += self._heartbeat.tick(now, alive=alive)
 
     def next_deadline(self, now: float) -> float:
         """When ``on_tick`` or ``take_bytes`` has something to do if no other input comes first."""
-        due = [now + HEARTBEAT_S]
-        if self._beat_at is not None:
-            due.append(self._beat_at + HEARTBEAT_S)
-        if self._connected_at is not None and not self.settled:
-            due.append(now + SETTLE_GAP_S)
-        release = self.owners.next_due()
-        if release is not None:
-            due.append(release)
-        for link in self.links.values():
-            due.append(self._list_due[link.ident])
-            if not link.in_flight:
-                due.append(link.next_due(now))
-        return min(due)
+        if self.desk.waiting or self._publications:
+            return now
+        due = [
+            now + MAX_SLEEP_S,
+            self._heartbeat.next_due(),
+            self.robot.next_due(),
+            self.owners.next_due(),
+            self._announcer.next_due(),
+        ]
+        due += [link.next_due(now) for link in self.links.values() if not link.in_flight]
+        return min(at for at in due if at is not None)
 
     # Outputs.
 
@@ -434,8 +274,7 @@ class BridgeCore:
 
     def take_notices(self) -> list[Notice]:
         """Refused lines to log, at most one per second and phone."""
-        notices, self._notices = self._notices, []
-        return notices
+        return self._refusals.take_notices()
 
     def totals(self) -> Counter[str]:
         """Counters of all links since start, ended ones included."""
@@ -444,31 +283,7 @@ class BridgeCore:
             totals.update(link.counters)
         return totals
 
-    def _server_state(self) -> str:
-        return "connected" if self.settled else "disconnected"
 
-    def _status_line(self) -> bytes:
-        return status_line(self._server_state(), self.address)
-
-    def _tell_status(self) -> None:
-        for link in self.links.values():
-            link.outbox.put_control(self._status_line())
-
-    def _send_topics(self, link: Link, now: float, *, types: bool = False) -> None:
-        self._list_due[link.ident] = now + self.settings.topics_period_s
-        keys = self.topics.keys()
-        line = topics_line(keys, self._types(keys) if types else None)
-        while len(line) > MAX_LINE_OUT:
-            self.counters["topic_list_cut"] += 1
-            keys = keys[: len(keys) * (MAX_LINE_OUT - 1) // len(line)]
-            line = topics_line(keys, self._types(keys) if types else None)
-        link.outbox.put_control(line, ControlKind.ANSWER if types else ControlKind.TOPICS)
-
-    def _types(self, keys: list[str]) -> dict[str, Any]:
-        return {key: topic.type for key in keys if (topic := self.topics.by_key(key)) is not None}
-
-
-def _host(address: str) -> str:
-    """The address without its port."""
-    host, _, port = address.rpartition(":")
-    return host if port.isdigit() and host else address
+def _shows_the_robot(link: Link, now: float) -> bool:
+    blocked_s = 0.0 if link.blocked_since is None else now - link.blocked_since
+    return link.live and not link.stale(now) and blocked_s <= HEARTBEAT_BLOCKED_S

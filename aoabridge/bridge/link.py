@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
 from aoabridge.bridge.outbox import ControlKind, Outbox, Slot
-from aoabridge.bridge.policy import AccessRules, TokenBucket
+from aoabridge.bridge.policy import AccessRules, RateWindow, TokenBucket
 from aoabridge.bridge.settings import AccessSettings, RelaySettings
 from aoabridge.bridge.topics import MemoryBudget
 from aoabridge.errors import LinkError
@@ -21,7 +22,10 @@ KEEPALIVE_S = 1.0  # frees an app stuck in read(), and is the probe of one that 
 PROBE_S = 0.5  # between two tries to reach an app that does not read
 BACKLOG_S = 0.5  # what an adopted phone wrote before we came is read by then
 ADOPTED_SILENCE_S = 1.0  # the known app subscribes only when it opens the accessory
+POLL_S = 0.05  # to see a condition that no event announces
+PING: Final = object()  # owner of a ping's line: it is not sent again, there will be a newer one
 PING_ROOM = 32  # bytes kept free in a transfer for the ping that ends it
+SUMMARY_S = 1.0  # between two lines that sum up errors which were not sent
 FAULT_REPEAT_S = 10.0  # one error line per topic and fault in that time
 MAX_FAULT_TOPICS = 4096
 
@@ -79,8 +83,10 @@ class Link:
         self._next_probe = now
         self._last_out = now
         self._suppressed_errors = 0
+        self._summary_at = now
         self._fault_at: dict[tuple[str, str], float] = {}
         self._values_in_transfer = False
+        self._ping_owed = False  # values went out that no ping has followed yet
         self._outdated = False  # the transfer in flight belongs to an earlier run of the app
 
     def configure(self, access: AccessSettings, settings: RelaySettings) -> None:
@@ -91,11 +97,12 @@ class Link:
             access.subscribe_allow + own.subscribe_allow, access.subscribe_deny + own.subscribe_deny
         )
         self.puts = TokenBucket(settings.put_rate, settings.put_burst)
-        self.errors = TokenBucket(settings.error_lines_per_s, settings.error_lines_per_s)
+        self.errors = RateWindow(settings.error_lines_per_s)
 
     def close(self) -> None:
-        """An orderly end: only control lines go out from here on."""
+        """An orderly end: what waits of control lines goes out, then the line that says so, then nothing."""
         self.closing = True
+        self.outbox.put_control(DISCONNECT_LINE, ControlKind.LAST)
 
     @property
     def live(self) -> bool:
@@ -108,9 +115,9 @@ class Link:
 
     # Inbound.
 
-    def end_backlog(self) -> None:
-        """Everything that the phone wrote before we came has been read."""
-        if self.backlog:
+    def end_backlog(self, now: float | None = None) -> None:
+        """Everything that the phone wrote before we came has been read; with ``now`` only if time says so."""
+        if self.backlog and (now is None or now >= self.since + BACKLOG_S):
             self.backlog = False
             self.decoder.end_backlog()
 
@@ -164,6 +171,7 @@ class Link:
         self.outbox.drop_control()
         self.subscribed = False
         self.must_lower = True
+        self._ping_owed = False
         self._outdated = self.in_flight
 
     # Outbound.
@@ -176,7 +184,7 @@ class Link:
             data = self._probe(now) if now >= self._next_probe else b""
         else:
             data = self.packer.take(self._puller(now))
-            if not data and now - self._last_out >= KEEPALIVE_S and not self.closing:
+            if not data and now >= self._last_out + KEEPALIVE_S and not self.closing:
                 data = self._probe(now)
         if data:
             self.in_flight = True
@@ -188,39 +196,50 @@ class Link:
         self._values_in_transfer = False
         return self.packer.take(lambda _room, _empty: None, probe=True)
 
-    def _puller(self, now: float) -> Callable[[int, bool], OutLine | None]:
+    def _values_may_go(self, now: float) -> bool:
         pings = self.pings
-        allowed = not self.closing and (pings is None or (not pings.stale(now) and pings.next_credit(now) is None))
-        self._values_in_transfer = False
+        return not self.closing and (pings is None or (not pings.stale(now) and pings.next_credit(now) is None))
+
+    def _puller(self, now: float) -> Callable[[int, bool], OutLine | None]:
+        values = self._values_may_go(now)
+        pings = None if self.closing else self.pings
+        unfinished = self.packer.unfinished
+        self._values_in_transfer = unfinished is not None and unfinished.kind is not LineKind.CONTROL
         pinged = False
 
         def pull(room: int, empty: bool) -> OutLine | None:
             nonlocal pinged
-            if pings is None or pinged:
-                line = None if pinged else self.outbox.pull(room, now, empty=empty, values=allowed)
-            else:
-                line = self.outbox.pull(room - PING_ROOM, now, empty=empty, values=allowed)
-                if line is None and (self._values_in_transfer or pings.ping_due(now)) and room >= PING_ROOM:
-                    pinged = True
-                    number = pings.ping(now, after_values=self._values_in_transfer)
-                    return OutLine(ping_line(number), LineKind.CONTROL)
+            if pinged:
+                return None
+            kept = 0 if pings is None else PING_ROOM
+            line = self.outbox.pull(room - kept, now, empty=empty, values=values)
+            if line is None and pings is not None:
+                pinged = True
+                return self._ping(pings, room, now)
             if line is not None and line.kind is not LineKind.CONTROL:
                 self._values_in_transfer = True
             return line
 
         return pull
 
+    def _ping(self, pings: PingSession, room: int, now: float) -> OutLine | None:
+        """The ping that ends a transfer with values, or is due by itself; owed if there is no room for it."""
+        after_values = self._values_in_transfer or self._ping_owed
+        self._ping_owed = after_values and room < PING_ROOM
+        if room < PING_ROOM or not (after_values or pings.ping_due(now)):
+            return None
+        return OutLine(ping_line(pings.ping(now, after_values=after_values)), LineKind.CONTROL, PING)
+
     def accepted(self, count: int, now: float, *, error: bool) -> None:
         """Account for the transfer in flight: ``count`` bytes were accepted, or with ``error`` nobody knows."""
         self.in_flight = False
         result: TransferResult = self.packer.failed() if error else self.packer.accepted(count)
+        values_sent = sum(line.kind is not LineKind.CONTROL for line in result.sent)
+        self.counters["tx_lines"] += len(result.sent)
+        self.counters["tx_values"] += values_sent
         if not self._outdated:
-            self.outbox.give_back(result.returned)
+            self._give_back(result.returned, after_values=values_sent > 0)
         self._outdated = False
-        for line in result.sent:
-            self.counters["tx_lines"] += 1
-            if line.kind is not LineKind.CONTROL:
-                self.counters["tx_values"] += 1
         if count and not error:
             self.accepted_bytes += count
             self._last_out = now
@@ -231,23 +250,30 @@ class Link:
                 self.blocked_since = now
                 self._next_probe = now
 
+    def _give_back(self, lines: list[OutLine], *, after_values: bool) -> None:
+        self.outbox.give_back(lines)
+        if self.pings is not None and any(line.owner is PING for line in lines):
+            self.pings.unsent()
+            self._ping_owed = after_values
+
     def _unblock(self, now: float) -> None:
         if self.blocked_since is not None:
             self.blocked_s += now - self.blocked_since
             self.blocked_since = None
+            if self.pings is not None:
+                self.pings.resume(now)
 
     # Time.
 
     def tick(self, now: float) -> None:
         """What is due by time alone."""
-        if self.backlog and now - self.since >= BACKLOG_S:
-            self.end_backlog()
         if not self._reopen_asked and self._wants_reopen(now):
             self._reopen_asked = True
             self.outbox.put_control(DISCONNECT_LINE)
-        if self._suppressed_errors and self.errors.take(now):
+        if self._suppressed_errors and now >= self._summary_at + SUMMARY_S and self.errors.take(now):
             text = f"{self._suppressed_errors} more errors were not sent"
             self._suppressed_errors = 0
+            self._summary_at = now
             self.outbox.put_control(error_line("rate-limited", text), ControlKind.ERROR)
         for fault in self.outbox.take_faults():
             self.fault(fault, now)
@@ -265,17 +291,19 @@ class Link:
         """When ``tick`` or ``take_bytes`` has something to do without any other input."""
         if self.blocked_since is not None:
             return self._next_probe
+        if self.closing:
+            return now + KEEPALIVE_S
         due = [self._last_out + KEEPALIVE_S]
-        if self.backlog:
-            due.append(self.since + BACKLOG_S)
         if not self._reopen_asked:
-            due.append(max(self.since + ADOPTED_SILENCE_S, now + 0.05))
-        deferred = self.outbox.next_due()
-        if deferred is not None:
-            due.append(deferred)
+            due.append(max(self.since + ADOPTED_SILENCE_S, now + POLL_S))
+        if self._suppressed_errors:
+            due.append(max(self._summary_at + SUMMARY_S, now + POLL_S))
         if self.pings is not None:
             due.append(self.pings.next_ping())
             credit = self.pings.next_credit(now)
-            if credit is not None:
+            if credit is not None and self.outbox.waiting:
                 due.append(credit)
+        deferred = self.outbox.next_due()
+        if deferred is not None and self._values_may_go(now):
+            due.append(deferred)
         return min(due)

@@ -6,62 +6,17 @@ topics subscribed with ``"all"`` keep their samples, in a bounded lane each.
 
 import heapq
 from collections import Counter, deque
-from enum import IntEnum
 
-import msgspec
-
-from aoabridge.bridge.topics import MemoryBudget, Topic, value_bytes
+from aoabridge.bridge.control_queue import ControlKind, ControlQueue
+from aoabridge.bridge.slots import Place, Sample, Slot
+from aoabridge.bridge.topics import MemoryBudget, value_bytes
 from aoabridge.errors import LinkError
 from aoabridge.phone.lines import LineKind, OutLine
-from aoabridge.phone.session import Options
-from aoabridge.values import NtValue
 
-__all__ = ["ControlKind", "Outbox", "Sample", "Slot"]
-
-MAX_CONTROL = 64  # error lines are rate-limited to 20/s: more than this and the phone has not read for seconds
+__all__ = ["ControlKind", "Outbox", "Slot"]
 
 MAX_FAULTS = 64  # between two ticks; each topic is told once anyway
-
-
-class ControlKind(IntEnum):
-    """What a control line is, for what a full queue gives up."""
-
-    ANSWER = 0
-    ERROR = 1
-    TOPICS = 2
-
-
-class Sample(msgspec.Struct, frozen=True, gc=False):
-    """One value of an every-sample topic; ``line`` once it has been built."""
-
-    value: NtValue
-    time_us: int
-    held: int
-    line: bytes = b""
-
-
-class Place(IntEnum):
-    """Where a slot waits."""
-
-    NOWHERE = 0
-    READY = 1
-    DEFERRED = 2  # until its period is over
-
-
-class Slot:
-    """One topic that one phone gets. ``next_at``: no value before that time (monotonic seconds)."""
-
-    __slots__ = ("dead", "dropped", "lane", "next_at", "options", "outbox", "place", "topic")
-
-    def __init__(self, topic: Topic, options: Options, outbox: "Outbox") -> None:
-        self.topic = topic
-        self.outbox = outbox
-        self.options = options
-        self.lane: deque[Sample] | None = deque() if options.every_sample else None
-        self.place = Place.NOWHERE
-        self.dead = False
-        self.next_at = 0.0
-        self.dropped = 0
+MIN_GARBAGE = 64  # entries of removed slots that are kept before it is worth to sweep them
 
 
 class Outbox:
@@ -70,29 +25,27 @@ class Outbox:
     def __init__(self, budget: MemoryBudget, lane_limit: int, counters: Counter[str]) -> None:
         self._budget = budget
         self._lane_limit = lane_limit
-        self._control: deque[tuple[ControlKind, bytes]] = deque()
+        self._control = ControlQueue(counters)
         self._ready: deque[Slot] = deque()
         self._deferred: list[tuple[float, int, Slot]] = []
+        self._garbage = 0  # entries of both that no longer mean anything
+        self._lanes: dict[Slot, deque[Sample]] = {}  # that are not empty
+        self._lost: Counter[str] = Counter()  # samples per key
         self._serial = 0
         self._faults: list[LinkError] = []
         self._counters = counters
 
-    def put_control(self, line: bytes, kind: ControlKind = ControlKind.ANSWER) -> None:
-        """Queue a control line; a topic list replaces an older one, a full queue gives up errors first."""
-        if kind is ControlKind.TOPICS or len(self._control) >= MAX_CONTROL:
-            self._drop_control(ControlKind.TOPICS, count=kind is not ControlKind.TOPICS)
-        if len(self._control) >= MAX_CONTROL and not self._drop_control(ControlKind.ERROR):
-            self._counters["dropped_control"] += 1
-            return
-        self._control.append((kind, line))
+    # Control lines.
 
-    def _drop_control(self, kind: ControlKind, *, count: bool = True) -> bool:
-        for index, (queued, _) in enumerate(self._control):
-            if queued is kind:
-                del self._control[index]
-                self._counters["dropped_control"] += count
-                return True
-        return False
+    def put_control(self, line: bytes, kind: ControlKind = ControlKind.ANSWER) -> None:
+        """Queue a control line."""
+        self._control.put(line, kind)
+
+    def drop_control(self) -> None:
+        """Forget every waiting control line."""
+        self._control.clear()
+
+    # Values.
 
     def offer(self, slot: Slot, now: float) -> None:
         """The slot's topic has a new value."""
@@ -112,26 +65,28 @@ class Outbox:
             return
         held = value_bytes(topic.value)
         lane.append(Sample(topic.value, topic.time_us, held))
+        self._lanes[slot] = lane
         self._budget.used += held
         while lane and (len(lane) > self._lane_limit or not self._budget.fits(0)):
             self._drop_oldest(slot, lane)
 
     def _drop_oldest(self, slot: Slot, lane: deque[Sample]) -> None:
-        self._budget.used -= lane.popleft().held
-        slot.dropped += 1
+        self._take_sample(slot, lane)
+        self._lost[slot.topic.key] += 1
         self._counters["dropped"] += 1
+
+    def _take_sample(self, slot: Slot, lane: deque[Sample]) -> Sample:
+        sample = lane.popleft()
+        self._budget.used -= sample.held
+        if not lane:
+            self._lanes.pop(slot, None)
+        return sample
 
     def shed(self, extra: int) -> None:
         """Drop the oldest samples of every lane until ``extra`` more bytes fit, or nothing is left to drop."""
-        lanes = [(slot, slot.lane) for slot in self._waiting_slots() if slot.lane]
-        while lanes and not self._budget.fits(extra):
-            for slot, lane in lanes:
+        while self._lanes and not self._budget.fits(extra):
+            for slot, lane in list(self._lanes.items()):
                 self._drop_oldest(slot, lane)
-            lanes = [(slot, lane) for slot, lane in lanes if lane]
-
-    def _waiting_slots(self) -> list[Slot]:
-        deferred = (slot for _, _, slot in self._deferred if slot.place is Place.DEFERRED)
-        return [*self._ready, *dict.fromkeys(deferred)]
 
     def refresh(self, slot: Slot) -> None:
         """Send the current value at once, whatever the slot's period says, even if it was sent before."""
@@ -140,6 +95,7 @@ class Outbox:
         if slot.lane is not None and not slot.lane:
             self._offer_sample(slot, slot.lane)
         if slot.place is not Place.READY:
+            self._leave_deferred(slot)
             slot.next_at = 0.0
             self._make_ready(slot)
 
@@ -150,53 +106,68 @@ class Outbox:
     def _defer(self, slot: Slot) -> None:
         slot.place = Place.DEFERRED
         self._serial += 1
-        heapq.heappush(self._deferred, (slot.next_at, self._serial, slot))
+        slot.entry = self._serial
+        heapq.heappush(self._deferred, (slot.next_at, slot.entry, slot))
+
+    def _leave_deferred(self, slot: Slot) -> None:
+        if slot.place is Place.DEFERRED:
+            self._discard_entry()
 
     def remove(self, slot: Slot) -> None:
         """The phone no longer gets this topic."""
         slot.dead = True
         if slot.lane is not None:
-            self._budget.used -= sum(sample.held for sample in slot.lane)
-            slot.lane.clear()
+            self._clear_lane(slot, slot.lane)
+        if slot.place:
+            self._discard_entry()
+
+    def _clear_lane(self, slot: Slot, lane: deque[Sample]) -> None:
+        self._budget.used -= sum(sample.held for sample in lane)
+        lane.clear()
+        self._lanes.pop(slot, None)
+
+    def _discard_entry(self) -> None:
+        self._garbage += 1
+        if self._garbage > MIN_GARBAGE and self._garbage * 2 > len(self._ready) + len(self._deferred):
+            self._ready = deque(slot for slot in self._ready if not slot.dead)
+            self._deferred = [entry for entry in self._deferred if _is_due(entry)]
+            heapq.heapify(self._deferred)
+            self._garbage = 0
 
     def drop_values(self) -> None:
-        """Forget every waiting value; the slots stay."""
-        for slot in self._waiting_slots():
+        """Forget every waiting value."""
+        for slot in [*self._ready, *(slot for _, _, slot in self._deferred)]:
             slot.place = Place.NOWHERE
             if slot.lane is not None:
-                self._budget.used -= sum(sample.held for sample in slot.lane)
-                slot.lane.clear()
+                self._clear_lane(slot, slot.lane)
         self._ready.clear()
         self._deferred.clear()
-
-    def drop_control(self) -> None:
-        """Forget every waiting control line."""
-        self._control.clear()
+        self._garbage = 0
 
     @property
     def waiting(self) -> int:
         """Topics of which a value waits."""
-        return len(self._ready) + len(self._deferred)
+        return len(self._ready) + len(self._deferred) - self._garbage
 
     def next_due(self) -> float | None:
         """When the next value that waits for its period may go."""
         return self._deferred[0][0] if self._deferred else None
 
+    # To the phone.
+
     def pull(self, room: int, now: float, *, empty: bool, values: bool) -> OutLine | None:
         """The next line that fits ``room`` (any length if ``empty``); ``values`` False gives control lines only."""
         if self._control:
-            kind, line = self._control[0]
-            if not empty and len(line) > room:
-                return None
-            self._control.popleft()
-            return OutLine(line, LineKind.CONTROL, kind)
+            return self._control.pull(room, empty=empty)
         return self._pull_value(room, now, empty) if values else None
 
     def _pull_value(self, room: int, now: float, empty: bool) -> OutLine | None:
         while self._deferred and self._deferred[0][0] <= now:
-            due, _, slot = heapq.heappop(self._deferred)
-            if slot.place is Place.DEFERRED and slot.next_at == due:  # else it was refreshed meanwhile
-                self._make_ready(slot)
+            entry = heapq.heappop(self._deferred)
+            if _is_due(entry):
+                self._make_ready(entry[2])
+            else:
+                self._garbage -= 1
         while self._ready:
             slot = self._ready[0]
             line = b""
@@ -207,6 +178,9 @@ class Outbox:
             if line and not empty and len(line) > room:
                 return None
             self._ready.popleft()
+            if slot.dead:
+                self._garbage -= 1
+                continue
             slot.place = Place.NOWHERE
             if line:
                 return self._sent(slot, line, now)
@@ -227,7 +201,7 @@ class Outbox:
             try:
                 line = slot.topic.line_of(sample.value, sample.time_us)
             except LinkError:
-                self._budget.used -= slot.lane.popleft().held
+                self._take_sample(slot, slot.lane)
                 raise
             slot.lane[0] = Sample(sample.value, sample.time_us, sample.held, line)
             return line
@@ -237,8 +211,7 @@ class Outbox:
         slot.next_at = now + slot.options.period_s if slot.options.period_s else 0.0
         if slot.lane is None:
             return OutLine(line, LineKind.VALUE, slot)
-        sample = slot.lane.popleft()
-        self._budget.used -= sample.held
+        sample = self._take_sample(slot, slot.lane)
         if slot.lane and slot.next_at:
             self._defer(slot)
         elif slot.lane:
@@ -250,21 +223,25 @@ class Outbox:
         for line in reversed(lines):
             owner = line.owner
             if isinstance(owner, ControlKind):
-                self._control.appendleft((owner, line.data))
+                self._control.give_back(line.data, owner)
             elif isinstance(owner, Slot):
                 self._mark_first(owner)
             elif isinstance(owner, tuple):
                 slot, sample = owner
                 if not slot.dead:
                     slot.lane.appendleft(sample)
+                    self._lanes[slot] = slot.lane
                     self._budget.used += sample.held
                     self._mark_first(slot)
 
     def _mark_first(self, slot: Slot) -> None:
-        slot.next_at = 0.0
         if not slot.dead and slot.place is not Place.READY:
+            self._leave_deferred(slot)
+            slot.next_at = 0.0
             slot.place = Place.READY
             self._ready.appendleft(slot)
+
+    # What the phone is told.
 
     def add_fault(self, fault: LinkError) -> None:
         """A value of a subscribed topic cannot be sent."""
@@ -273,13 +250,19 @@ class Outbox:
 
     def take_faults(self) -> list[LinkError]:
         """Values that could not be sent, since the last call."""
+        if not self._faults:
+            return []
         faults, self._faults = self._faults, []
         return faults
 
     def take_dropped(self) -> list[tuple[str, int]]:
         """Keys of every-sample topics that lost samples, and how many, since the last call."""
-        losers = [slot for slot in self._waiting_slots() if slot.dropped]
-        lost = [(slot.topic.key, slot.dropped) for slot in losers]
-        for slot in losers:
-            slot.dropped = 0
+        if not self._lost:
+            return []
+        lost, self._lost = list(self._lost.items()), Counter()
         return lost
+
+
+def _is_due(entry: tuple[float, int, Slot]) -> bool:
+    _, number, slot = entry
+    return slot.place is Place.DEFERRED and slot.entry == number and not slot.dead

@@ -1,9 +1,10 @@
 """What a phone may do: access patterns and the rate of its puts."""
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
 
-__all__ = ["AccessRules", "TokenBucket", "compile_patterns"]
+__all__ = ["AccessRules", "RateWindow", "TokenBucket", "compile_patterns"]
 
 
 def compile_patterns(patterns: Iterable[str]) -> re.Pattern[str] | None:
@@ -56,4 +57,19 @@ class TokenBucket:
         if self._tokens < 1:
             return False
         self._tokens -= 1
+        return True
+
+
+class RateWindow:
+    """At most ``limit`` takes in any second; unlike a bucket it allows no burst on top."""
+
+    def __init__(self, limit: int) -> None:
+        self._taken: deque[float] = deque(maxlen=limit)
+        self._limit = limit
+
+    def take(self, now: float) -> bool:
+        """Take one at ``now`` (monotonic seconds); False if the second is full."""
+        if len(self._taken) >= self._limit and (not self._taken or now < self._taken[0] + 1.0):
+            return False
+        self._taken.append(now)
         return True

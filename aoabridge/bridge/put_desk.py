@@ -3,16 +3,37 @@
 from collections import Counter
 from collections.abc import Mapping
 
+import msgspec
+
 from aoabridge.bridge.link import Link
 from aoabridge.bridge.outbox import ControlKind
 from aoabridge.bridge.owners import Ownership, is_run_pulse
-from aoabridge.bridge.puts import SCHEMA_TYPE, PutPlan, PutRules
-from aoabridge.bridge.topics import TopicTable
+from aoabridge.bridge.puts import SCHEMA_TYPE, PutRules
+from aoabridge.bridge.topics import TopicTable, value_bytes
 from aoabridge.errors import LinkError
-from aoabridge.phone.messages import PutMessage, ack_line, error_line
+from aoabridge.phone.messages import Ident, PutMessage, ack_line, error_line
 from aoabridge.values import LinkId, NtValue, Put, PutOp, PutResult
 
-__all__ = ["PutDesk"]
+__all__ = ["Answer", "PutDesk"]
+
+MAX_WAITING_BYTES = 16 * 1024 * 1024  # of one link's puts: ntcore takes 25 MB/s, a phone may send more
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What became of a put: ``refusal`` is for the phone; ``asked`` says that a phone put the value, not the bridge."""
+
+    refusal: LinkError | None
+    asked: bool
+
+
+class _Asked(msgspec.Struct):
+    """A put under way; ``muted`` once the run of the app that asked for it is over."""
+
+    link: LinkId
+    key: str
+    ident: Ident | None
+    held: int
+    muted: bool = False
 
 
 class PutDesk:
@@ -24,46 +45,73 @@ class PutDesk:
         self._owners = owners
         self._links = links
         self._orders: list[Put] = []
-        self._asked: dict[int, PutMessage] = {}
+        self._asked: dict[int, _Asked] = {}
+        self._waiting: Counter[LinkId] = Counter()  # bytes of puts under way
         self._serial = 0
         self.counters: Counter[str] = Counter()
+
+    @property
+    def waiting(self) -> bool:
+        """True if there are orders to take."""
+        return bool(self._orders)
 
     def take(self) -> list[Put]:
         """The orders since the last call."""
         orders, self._orders = self._orders, []
         return orders
 
-    def put(self, link: Link, message: PutMessage) -> PutPlan:
+    def put(self, link: Link, message: PutMessage) -> None:
         """Order what a phone asked for; raises LinkError if it is refused."""
-        plan = self._rules.plan(message)
+        if self._waiting[link.ident] >= MAX_WAITING_BYTES:
+            raise LinkError("too much that was put is still on its way to the robot", "rate-limited")
+        plan = self._rules.plan(message, link.ident)
         for topic, text in plan.schemas:
             self._order(link.ident, PutOp.SET, topic, SCHEMA_TYPE, text.encode())
         serial = self._order(link.ident, PutOp.SET, plan.topic, plan.type, plan.value)
-        self._asked[serial] = message
+        held = value_bytes(plan.value)
+        self._asked[serial] = _Asked(link.ident, message.key, message.ident, held)
+        self._waiting[link.ident] += held
         self._owners.note(link.ident, plan.topic, plan.type, plan.value)
         if plan.truncated:
             self.counters["put_truncated"] += 1
             text = f"text was cut to fit: {', '.join(plan.truncated)}"
             link.outbox.put_control(error_line("bad-value", text, topic=message.key), ControlKind.ERROR)
-        return plan
 
-    def result(self, result: PutResult) -> LinkError | None:
-        """Acknowledge an accepted put; returns what to tell the phone of a refused one."""
-        message = self._asked.pop(result.put.serial, None)
-        link = self._links.get(result.put.link)
+    def result(self, result: PutResult) -> Answer:
+        """Acknowledge an accepted put, or say what to tell the phone of a refused one."""
+        put = result.put
+        asked = self._answered(put.serial)
+        if put.type == SCHEMA_TYPE and not result.accepted:
+            self._rules.schema_refused(put.topic)
+        if asked is None:
+            self.counters["puts_refused_late"] += not result.accepted
+            return Answer(None, asked=False)
+        if self._owners.note_result(put.topic, put.type, accepted=result.accepted):
+            self._order(0, PutOp.UNPUBLISH, put.topic)
+        link = None if asked.muted else self._links.get(asked.link)
         if result.code is not None:
             self.counters["puts_refused_late"] += 1
-            if result.put.type == SCHEMA_TYPE:
-                self._rules.schema_refused(result.put.topic)
-            if message is None:
-                return None
-            return LinkError(result.message, result.code, topic=message.key, ident=message.ident)
-        if message is not None and link is not None:
-            self.counters["puts"] += 1
+            refusal = LinkError(result.message, result.code, topic=asked.key, ident=asked.ident)
+            return Answer(None if link is None else refusal, asked=True)
+        self.counters["puts"] += 1
+        if link is not None:
             link.counters["puts"] += 1
-            if message.ident is not None:
-                link.outbox.put_control(ack_line(message.ident))
-        return None
+            if asked.ident is not None:
+                link.outbox.put_control(ack_line(asked.ident), ControlKind.ACK)
+        return Answer(None, asked=True)
+
+    def _answered(self, serial: int) -> _Asked | None:
+        asked = self._asked.pop(serial, None)
+        if asked is not None:
+            self._waiting[asked.link] -= asked.held
+            if not self._waiting[asked.link]:
+                del self._waiting[asked.link]
+        return asked
+
+    def mute(self, link: LinkId) -> None:
+        """Another run of the app began: what became of the puts of the earlier one is not for it."""
+        for asked in self._asked.values():
+            asked.muted |= asked.link == link
 
     def lower_foreign(self, link: Link, now: float) -> None:
         """A link came up: run pulses that stand high and belong to no live link are lowered before its first put."""
@@ -91,11 +139,12 @@ class PutDesk:
 
         Returns the refusals of puts that were not even handed over.
         """
-        lost = [
-            (order.link, LinkError("the robot connection was lost", "not-connected", message.key, message.ident))
-            for order in self._orders
-            if (message := self._asked.pop(order.serial, None)) is not None
-        ]
+        lost: list[tuple[LinkId, LinkError]] = []
+        for order in self._orders:
+            asked = self._answered(order.serial)
+            if asked is not None and not asked.muted:
+                refusal = LinkError("the robot connection was lost", "not-connected", asked.key, asked.ident)
+                lost.append((asked.link, refusal))
         self._orders.clear()
         for topic in self._owners.take_all():
             self._order(0, PutOp.UNPUBLISH, topic)

@@ -12,13 +12,14 @@ from aoabridge.bridge.topics import TopicTable
 from aoabridge.codecs.wpistruct import Encoded, SchemaRegistry, StructCodec
 from aoabridge.errors import EncodeError, LinkError, SchemaError
 from aoabridge.phone.messages import PutMessage
-from aoabridge.values import NtValue
+from aoabridge.values import LinkId, NtValue
 
 _INLINE_NAME = re.compile(r"[ \t\r\n]*struct[ \t\r\n]+([^\s{]+)")
 
 __all__ = ["SCHEMA_TYPE", "PutPlan", "PutRules", "schema_topic"]
 
 SCHEMA_TYPE = "structschema"
+MAX_NAMES = 4_096  # of types kept in mind; a registry holds a quarter of them
 LIMITS_OF_ALL = ("limit_types", "limit_total")  # what all types share: a phone must not use up what robots need
 
 
@@ -52,11 +53,21 @@ class PutRules:
 
     def server_schema(self, type_name: str, *, plain: bool) -> None:
         """Another client published the schema of a type, under the ``plain`` root or below some other."""
+        if len(self._from_server) >= MAX_NAMES:
+            self._from_server = {name for name in self._from_server if name in self._registry}
         self._from_server.add(type_name)
         self._inline.discard(type_name)
         if plain:
             self._on_server.add(type_name)
             self._published.pop(type_name, None)
+
+    def has_plain(self, type_name: str) -> bool:
+        """True if another client publishes the schema of a type under the plain root: then that one counts."""
+        return type_name in self._on_server
+
+    def schema_gone(self, type_name: str) -> None:
+        """The schema topic under the plain root is no longer there."""
+        self._on_server.discard(type_name)
 
     def add_server_schema(self, type_name: str, text: bytes) -> frozenset[str]:
         """Add what a server topic says; a phone's unused types give way. Raises SchemaError."""
@@ -68,8 +79,9 @@ class PutRules:
             raise
 
     def server_lost(self) -> None:
-        """The next server may not have the schemas that this one had; ours are sent again by ntcore."""
+        """The next server may not have the schemas that this one had, our own included."""
         self._on_server.clear()
+        self._published.clear()
 
     def schema_refused(self, topic: str) -> None:
         """A schema that ``plan`` listed was not published after all."""
@@ -80,14 +92,16 @@ class PutRules:
         unused = [name for name in self._inline if self._replaceable(name)]
         for name in unused:
             self._registry.discard(name)
+            self._published.pop(name, None)
         self._inline.difference_update(unused)
         return bool(unused)
 
-    def plan(self, message: PutMessage) -> PutPlan:
+    def plan(self, message: PutMessage, link: LinkId) -> PutPlan:
         """Return what to set; raises LinkError with the code for the phone. Nothing is changed but the registry."""
         try:
             plan = self._plan(message)
             check_size(plan.value, message.key)
+            self._owners.check_room(link, plan.topic)
         except LinkError as error:
             raise LinkError(str(error), error.code, topic=message.key, ident=message.ident) from error
         self._published.update((topic.rpartition(":")[2], text) for topic, text in plan.schemas)
@@ -160,7 +174,9 @@ class PutRules:
     def _replaceable(self, type_name: str) -> bool:
         if type_name not in self._inline:
             return False
-        return not any(topic.struct is not None and self._uses(topic.struct, type_name) for topic in self._topics)
+        users = {topic.struct for topic in self._topics if topic.struct is not None}
+        users |= {struct_name(type_) for type_ in self._owners.types() if is_struct_type(type_)}
+        return not any(self._uses(user, type_name) for user in users)
 
     def _uses(self, user: str, type_name: str) -> bool:
         try:

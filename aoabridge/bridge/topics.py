@@ -14,7 +14,7 @@ from aoabridge.phone.lines import MAX_LINE_OUT
 from aoabridge.values import NtValue
 
 if TYPE_CHECKING:
-    from aoabridge.bridge.outbox import Slot
+    from aoabridge.bridge.slots import Slot
 
 __all__ = ["MAX_HELD_BYTES", "MAX_SAMPLED_VALUE_BYTES", "MemoryBudget", "Topic", "TopicTable", "value_bytes"]
 
@@ -22,11 +22,14 @@ MAX_HELD_BYTES = 64 * 1024 * 1024  # all values held for phones together; a copr
 MAX_SAMPLED_VALUE_BYTES = 64 * 1024  # values above this are the first that a full budget refuses
 OBJECT_BYTES = 56  # a Python string or list without its content
 ITEM_BYTES = 40  # a list slot and the number in it
+MAX_CACHED_LINE = 4_096  # longer lines are built for each phone: keeping them would double what their values take
 
 
 def value_bytes(value: NtValue) -> int:
     """About what a value occupies in memory, in bytes."""
-    if isinstance(value, str | bytes):
+    if type(value) is float:  # by far the most; exact, because this runs for every value of the robot
+        return OBJECT_BYTES
+    if isinstance(value, bytes) or isinstance(value, str):  # noqa: SIM101  # a union costs twice as much
         return OBJECT_BYTES + len(value)
     if isinstance(value, list):
         if value and isinstance(value[0], str):
@@ -51,6 +54,7 @@ class Topic:
     """One NT topic. ``time_us`` is server time; ``render`` is None while a struct's schemas are incomplete."""
 
     __slots__ = (
+        "_budget",
         "_head",
         "_line",
         "count",
@@ -67,7 +71,7 @@ class Topic:
         "value",
     )
 
-    def __init__(self, name: str, type_: str, *, own: bool) -> None:
+    def __init__(self, name: str, type_: str, budget: MemoryBudget, *, own: bool) -> None:
         self.name = name
         self.key = key_of(name)
         self.type = type_
@@ -82,6 +86,7 @@ class Topic:
         self.unresolved_since: float | None = None
         self._head: Final = b'{"key":' + orjson.dumps(_valid(self.key)) + b',"time":'
         self._line: bytes | LinkError | None = None
+        self._budget = budget
 
     @property
     def struct(self) -> str | None:
@@ -97,9 +102,14 @@ class Topic:
             if self.value is None:
                 raise LinkError("no value", "bad-value", topic=self.key)
             try:
-                self._line = self.line_of(self.value, self.time_us)
+                line = self.line_of(self.value, self.time_us)
             except LinkError as error:
                 self._line = error
+                raise
+            if len(line) <= MAX_CACHED_LINE:
+                self._line = line
+                self._budget.used += len(line)
+            return line
         if isinstance(self._line, LinkError):
             raise self._line
         return self._line
@@ -109,7 +119,7 @@ class Topic:
         if self.render is None:
             raise LinkError("the schema is not known", "bad-value", topic=self.key)
         try:
-            line = self._head + repr(time_us / 1e6).encode() + self.render(value)
+            line = self._head + orjson.dumps(time_us / 1e6) + self.render(value)
         except DecodeError as error:
             raise LinkError(f"the value does not fit its schema: {error}", "bad-value", topic=self.key) from error
         except LinkError as error:
@@ -122,22 +132,35 @@ class Topic:
             raise LinkError(text, "too-large", topic=self.key)
         return line
 
+    def forget_line(self) -> None:
+        """The built line is no longer that of the newest value, or the topic is gone."""
+        if isinstance(self._line, bytes):
+            self._budget.used -= len(self._line)
+        self._line = None
+
     def set(self, value: NtValue | None, time_us: int) -> None:
         """Replace the newest value."""
         self.value = value
         self.time_us = time_us
-        self._line = None
+        self.forget_line()
 
     def resolve(self, registry: SchemaRegistry, now: float) -> None:
         """Ask the registry for the renderer of a struct topic; keeps None while schemas are missing."""
-        self._line = None
+        self.forget_line()
         try:
             self.render = struct_renderer(self.type, registry)
             self.unresolved_since = None
         except SchemaError as error:
             self.render = _too_large(str(error)) if error.code == "limit_inline" else None
-            if self.render is None and self.unresolved_since is None:
-                self.unresolved_since = now
+            if self.render is None:
+                self.hold_back(now)
+
+    def hold_back(self, now: float) -> None:
+        """Send nothing of a struct topic until its schemas are known."""
+        self.forget_line()
+        self.render = None
+        if self.unresolved_since is None:
+            self.unresolved_since = now
 
 
 class TopicTable:
@@ -166,7 +189,7 @@ class TopicTable:
     def announce(self, name: str, type_: str, *, own: bool) -> Topic:
         """A topic exists; whatever was known of the name is replaced, its type included."""
         self.remove(name)
-        topic = self._topics[name] = Topic(name, type_, own=own)
+        topic = self._topics[name] = Topic(name, type_, self._budget, own=own)
         if topic.struct is not None:
             self._by_struct.setdefault(topic.struct, {})[name] = topic
         self._keys = None
@@ -177,13 +200,17 @@ class TopicTable:
         topic = self._topics.pop(name, None)
         if topic is not None:
             self._budget.used -= topic.held
+            topic.forget_line()
             if topic.struct is not None:
                 self._by_struct[topic.struct].pop(name)
+                if not self._by_struct[topic.struct]:
+                    del self._by_struct[topic.struct]
             self._keys = None
         return topic
 
     def hold(self, topic: Topic, value: NtValue, time_us: int) -> bool:
         """Keep a new value; False if the budget does not allow it: then the topic has none."""
+        topic.forget_line()
         held = value_bytes(value)
         extra = held - topic.held
         if extra > 0 and held > MAX_SAMPLED_VALUE_BYTES and not self._budget.fits(extra):
@@ -199,6 +226,15 @@ class TopicTable:
     def of_structs(self, names: Iterable[str]) -> list[Topic]:
         """The topics whose struct type is one of ``names``."""
         return [topic for name in names for topic in self._by_struct.get(name, {}).values()]
+
+    @property
+    def within_budget(self) -> bool:
+        """True if what is held fits the budget."""
+        return self._budget.fits(0)
+
+    def struct_names(self) -> list[str]:
+        """The struct types of all topics."""
+        return list(self._by_struct)
 
     def keys(self) -> list[str]:
         """What a phone may know of: all keys but the reserved ones, sorted, each once."""

@@ -3,9 +3,11 @@
 A key has exactly one leading slash and no doubled ones; a trailing slash means the subtree.
 """
 
+from collections.abc import Iterator
+
 from aoabridge.errors import LinkError
 
-__all__ = ["MAX_KEY_BYTES", "is_reserved", "key_of", "normalise_key", "put_key"]
+__all__ = ["MAX_KEY_BYTES", "is_reserved", "key_of", "normalise_key", "parents", "put_key"]
 
 MAX_KEY_BYTES = 1024  # ntcore has no limit; dashboards and logs do not cope with more
 
@@ -46,6 +48,13 @@ def put_key(text: str) -> str:
 def key_of(topic: str) -> str:
     """Return the key under which phones see an NT topic name."""
     return topic if topic.startswith("/") else "/" + topic
+
+
+def parents(key: str) -> Iterator[str]:
+    """Every subtree that a key is in, the longest first."""
+    end = len(key)
+    while (end := key.rfind("/", 0, end)) >= 0:
+        yield key[: end + 1]
 
 
 def is_reserved(key: str) -> bool:

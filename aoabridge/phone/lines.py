@@ -22,7 +22,7 @@ __all__ = [
 
 MAX_TRANSFER = 16_383  # Android reads 16 384; a full buffer would need a zero-length packet to end
 MAX_LINE_OUT = 4 * 1024 * 1024  # the known app drops its whole buffer above this
-EXCERPT_BYTES = 120  # as much of a refused line as the error to the phone repeats
+EXCERPT_BYTES = 480  # the error to the phone repeats 120 characters, of at most four bytes each
 BOM = b"\xef\xbb\xbf"
 
 
@@ -42,8 +42,7 @@ class LineDecoder:
 
     def __init__(self, max_line_bytes: int, *, early: bool = False) -> None:
         self._max = max_line_bytes
-        self._parts: list[bytes] = []
-        self._held = 0
+        self._held = bytearray()
         self._skipping = False
         self._at_start = True
         self._early_now = early
@@ -57,8 +56,8 @@ class LineDecoder:
 
     def resync(self) -> None:
         """Bytes were lost: drop what is held, and everything up to the next LF."""
-        self._parts.clear()
-        self._held = 0
+        self._held.clear()
+        self._at_start = False
         self._skipping = True
 
     def feed(self, chunk: bytes) -> list[InboundLine]:
@@ -66,36 +65,42 @@ class LineDecoder:
         lines: list[InboundLine] = []
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
-            self._take(chunk[start:end], lines)
-            self._finish(lines)
+            self._finish(chunk[start:end], lines)
             start = end + 1
         if start < len(chunk):
-            self._take(chunk[start:], lines)
+            self._hold(chunk[start:], lines)
         return lines
 
-    def _take(self, part: bytes, lines: list[InboundLine]) -> None:
-        if self._skipping or not part:
+    def _hold(self, part: bytes, lines: list[InboundLine]) -> None:
+        if self._skipping:
             return
-        self._parts.append(part)
-        self._held += len(part)
+        held = self._held
+        held += part
+        size = len(held) - (len(BOM) if self._at_start and held.startswith(BOM) else 0)
         # One byte more than the limit may be the CR of a line that is just at it.
-        if self._held > self._max + 1 or (self._held > self._max and not part.endswith(b"\r")):
-            lines.append(InboundLine(b"".join(self._parts)[:EXCERPT_BYTES], oversize=True, early=self._line_early))
+        if size > self._max + 1 or (size > self._max and not held.endswith(b"\r")):
+            lines.append(self._oversize(bytes(held[:EXCERPT_BYTES])))
             self.resync()
 
-    def _finish(self, lines: list[InboundLine]) -> None:
-        if self._held:
-            data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-            if self._at_start and data.startswith(BOM):
-                data = data[len(BOM) :]
+    def _finish(self, part: bytes, lines: list[InboundLine]) -> None:
+        if not self._skipping:
+            data = part
+            if self._held:
+                data = bytes(self._held) + part
+                self._held.clear()
+            if self._at_start and data:
+                data = data.removeprefix(BOM)
+                self._at_start = False
             data = data.removesuffix(b"\r")
-            if data and not data.isspace():
+            if len(data) > self._max:
+                lines.append(self._oversize(data))
+            elif data and not data.isspace():
                 lines.append(InboundLine(data, early=self._line_early))
-            self._at_start = False
-        self._parts.clear()
-        self._held = 0
         self._skipping = False
         self._line_early = self._early_now
+
+    def _oversize(self, data: bytes) -> InboundLine:
+        return InboundLine(data[:EXCERPT_BYTES], oversize=True, early=self._line_early)
 
 
 class LineKind(IntEnum):
@@ -122,12 +127,12 @@ class TransferResult(msgspec.Struct, frozen=True):
 
 
 class _Segment(msgspec.Struct, frozen=True):
-    """A run of bytes of one transfer: of a line (``later`` are its bytes that did not fit), or blank (no line)."""
+    """A run of bytes of one transfer: ``at`` to ``end`` of a line, or a blank line."""
 
     data: bytes
     line: OutLine | None = None
-    later: bytes = b""
-    begun: bool = False  # earlier bytes of the line have been accepted
+    at: int = 0
+    end: int = 0
 
 
 class LinePacker:
@@ -139,15 +144,16 @@ class LinePacker:
 
     def __init__(self, packet_size: int) -> None:
         self._packet_size = packet_size
-        self._line: OutLine | None = None  # the line of which a part has been accepted
-        self._rest = b""  # its bytes that are still to be sent
+        self._line: OutLine | None = None  # the line of which the first ``_at`` bytes have been accepted
+        self._at = 0
         self._break_line = True  # the app may hold half a line of an earlier host
+        self._filler_owed = False  # all but the filler was accepted: the app's read waits for it
         self._segments: list[_Segment] = []
 
     @property
-    def mid_line(self) -> bool:
-        """True if the phone has got a part of a line whose rest must follow before anything else."""
-        return bool(self._rest)
+    def unfinished(self) -> OutLine | None:
+        """The line of which the phone has got a part, and whose rest must follow before anything else."""
+        return self._line
 
     def take(self, pull: Callable[[int, bool], OutLine | None], *, probe: bool = False) -> bytes:
         """Build the next transfer, b"" if there is nothing to send.
@@ -156,65 +162,59 @@ class LinePacker:
         ``probe`` sends the rest of a half-sent line or else one blank line, and pulls nothing.
         """
         segments = self._segments = []
-        size = 0
-        if self._break_line or (probe and not self._rest):
+        line, at = self._line, self._at
+        if self._break_line or self._filler_owed or (probe and line is None):
             segments.append(_Segment(b"\n"))
-            size = 1
-        fillers = size
-        line, data, begun = self._line, self._rest, True
+        fillers = size = len(segments)
         while True:
-            if data:
-                room = MAX_TRANSFER - size
-                piece = data if len(data) <= room else self._cut(data[:room], size)
-                segments.append(_Segment(piece, line, data[len(piece) :], begun))
-                size += len(piece)
-                if len(piece) < len(data):
-                    return b"".join([segment.data for segment in segments])
-            if probe:
-                break
-            line = pull(MAX_TRANSFER - size, size == fillers)
+            if line is not None:
+                end = self._end_of_piece(line.data, at, size)
+                segments.append(_Segment(line.data[at:end], line, at, end))
+                size += end - at
+                if end < len(line.data):
+                    return self._joined()
+            line, at = (None if probe else pull(MAX_TRANSFER - size, size == fillers)), 0
             if line is None:
                 break
-            data, begun = line.data, False
-        if size == fillers and not probe:
+        if size == fillers and not probe and not self._filler_owed:
             segments.clear()
-            return b""
-        if size % self._packet_size == 0:
+        elif size % self._packet_size == 0:
             segments.append(_Segment(b"\n"))
-        return b"".join([segment.data for segment in segments])
+        return self._joined()
 
-    def _cut(self, piece: bytes, before: int) -> bytes:
-        """Shorten a piece that ends mid-line: before a lead byte of UTF-8, and off multiples of the packet size."""
-        end = len(piece)
-        while end > 1 and end > len(piece) - 3 and piece[end - 1] & 0xC0 == 0x80:
+    def _joined(self) -> bytes:
+        return b"".join([segment.data for segment in self._segments])
+
+    def _end_of_piece(self, data: bytes, at: int, before: int) -> int:
+        """Where a transfer that has ``before`` bytes must cut the line: never if it fits.
+
+        A piece ends before the first byte of a character, and off multiples of the packet size.
+        """
+        end = at + MAX_TRANSFER - before
+        if end >= len(data):
+            return len(data)
+        while end > at + 1 and (data[end] & 0xC0 == 0x80 or (before + end - at) % self._packet_size == 0):
             end -= 1
-        if piece[end - 1] >= 0xC0:
-            end -= 1
-        else:
-            end = len(piece)
-        return piece[: end - 1] if (before + end) % self._packet_size == 0 else piece[:end]
+        return end
 
     def accepted(self, count: int) -> TransferResult:
         """Account for ``count`` accepted bytes of the transfer; the rest of a line that was cut goes first next."""
         sent: list[OutLine] = []
         returned: list[OutLine] = []
         if count:
-            self._break_line = False
-            self._line, self._rest = None, b""
-        cut = False
+            self._break_line = self._filler_owed = False
+            self._line, self._at = None, 0
         for segment in self._segments:
             got = min(count, len(segment.data))
             count -= got
-            if got == len(segment.data) and not segment.later:
-                if segment.line is not None:
-                    sent.append(segment.line)
-            elif got or segment.begun:
-                self._line, self._rest = segment.line, segment.data[got:] + segment.later
-                cut = True
-            elif segment.line is not None:
+            if segment.line is None:
+                self._filler_owed |= not got and bool(sent) and not returned and self._line is None
+            elif segment.at + got == len(segment.line.data):
+                sent.append(segment.line)
+            elif got or segment.at:
+                self._line, self._at = segment.line, segment.at + got
+            else:
                 returned.append(segment.line)
-            elif sent and not cut and not returned:
-                self._rest = b"\n"  # only the filler is missing: the app's read waits for it
         self._segments = []
         return TransferResult(sent, returned)
 
@@ -222,6 +222,6 @@ class LinePacker:
         """The transfer failed and nobody knows how much of it arrived: everything returns, a line break goes first."""
         returned = [segment.line for segment in self._segments if segment.line is not None]
         self._segments = []
-        self._line, self._rest = None, b""
-        self._break_line = True
+        self._line, self._at = None, 0
+        self._filler_owed, self._break_line = False, True
         return TransferResult([], returned)

@@ -5,6 +5,7 @@ code that the phone is told.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NoReturn, TypeAlias
@@ -42,7 +43,10 @@ PROTOCOL = 1
 DISCONNECT_LINE: Final = b'{"disconnect":true}\n'
 MAX_PERIOD_S = 60.0  # a topic rarer than that is better asked for
 EXCERPT_CHARS = 120  # as much of the offending line as the error repeats
+EXCERPT_BYTES = 4 * EXCERPT_CHARS
 MAX_INTEGER_CHARS = 400  # longer than any double; bounds the cost of reading an integer
+MAX_IDENT_CHARS = 1024  # ids and nonces are repeated in answers, of which some wait
+MAX_NAME_CHARS = 100  # of an app and its version, as the status shows them
 
 
 class Subscribe(msgspec.Struct, frozen=True):
@@ -132,8 +136,8 @@ def _load(line: bytes) -> Any:
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        if _SURROGATE_ESCAPE.search(line):
-            return _load_exactly(line)  # legal JSON; whoever uses the text refuses it by its own rule
+        if _SURROGATE_ESCAPE.search(line) or _LONG_NUMBER.search(line) or _LARGE_EXPONENT.search(line):
+            return _load_exactly(line)  # legal JSON; whoever uses the value refuses it by its own rule
         raise LinkError(f"not JSON: {error}", "bad-json") from error
     # orjson turns integers beyond 64 bits into doubles; a put must not be rounded on its way.
     return _load_exactly(line) if _LONG_NUMBER.search(line) else value
@@ -141,19 +145,32 @@ def _load(line: bytes) -> Any:
 
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONG_NUMBER: Final = re.compile(rb"\d{19}")
+_LARGE_EXPONENT: Final = re.compile(rb"[eE]\+?\d{3}")
 
 
 def _load_exactly(line: bytes) -> Any:
+    beyond: list[str] = []
+
+    def whole(text: str) -> int:
+        if len(text) <= MAX_INTEGER_CHARS:
+            return int(text)
+        beyond.append(text)
+        return 0
+
+    def real(text: str) -> float:
+        value = float(text)
+        if math.isinf(value):
+            beyond.append(text)
+        return value
+
     try:
-        return json.loads(line.decode(), parse_int=_exact_int, parse_constant=_no_constant)
+        value = json.loads(line.decode(), parse_int=whole, parse_float=real, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise LinkError(f"not JSON: {error}", "bad-json") from error
-
-
-def _exact_int(text: str) -> int:
-    if len(text) > MAX_INTEGER_CHARS:
-        raise LinkError(f"a number has more than {MAX_INTEGER_CHARS} digits", "bad-value")
-    return int(text)
+    if beyond:
+        ident = _ident(value, None) if isinstance(value, dict) else None
+        raise LinkError(f"{beyond[0][:40]} is beyond the range of a double", "bad-value", ident=ident)
+    return value
 
 
 def _no_constant(text: str) -> NoReturn:
@@ -183,7 +200,7 @@ def _ident(obj: dict[str, Any], default: Any) -> Any:
     if value is default:
         return value
     if isinstance(value, str):
-        return _printable(value)
+        return _answerable(value, "id")
     if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**64:
         return value
     raise LinkError("id must be text or an integer of 64 bits", "wrong-type")
@@ -222,9 +239,9 @@ def _topics(obj: dict[str, Any]) -> TopicsRequest:
 def _hello(obj: dict[str, Any]) -> Hello:
     nonce = _field(obj, "nonce", str, None)
     return Hello(
-        _printable(_field(obj, "app", str, "")),
-        _printable(_field(obj, "version", str, "")),
-        None if nonce is None else _printable(nonce),
+        _printable(_field(obj, "app", str, "")[:MAX_NAME_CHARS]),
+        _printable(_field(obj, "version", str, "")[:MAX_NAME_CHARS]),
+        None if nonce is None else _answerable(nonce, "nonce"),
     )
 
 
@@ -240,7 +257,9 @@ _ACTIONS: Final[Mapping[str, Callable[[dict[str, Any]], Message]]] = {
 
 
 def _line(obj: dict[str, Any]) -> bytes:
-    return orjson.dumps(obj, option=orjson.OPT_APPEND_NEWLINE)
+    line = orjson.dumps(obj, option=orjson.OPT_APPEND_NEWLINE)
+    # The known app takes every line with this text for a value line; the escape means the same.
+    return line.replace(b'"key"', b'"\\u006bey"') if b'"key"' in line else line
 
 
 def topics_line(keys: Iterable[str], types: Mapping[str, str] | None = None) -> bytes:
@@ -286,10 +305,16 @@ def error_line(
         error["topic"] = _printable(topic)
     error["message"] = _printable(message)
     if line:
-        error["line"] = line.decode(errors="replace")[:EXCERPT_CHARS]
+        error["line"] = line[:EXCERPT_BYTES].decode(errors="replace")[:EXCERPT_CHARS]
     if ident is not None:
         error["id"] = ident
     return _line({"error": error})
+
+
+def _answerable(text: str, name: str) -> str:
+    if len(text) > MAX_IDENT_CHARS:
+        raise LinkError(f"{name} has more than {MAX_IDENT_CHARS} characters", "too-large")
+    return _printable(text)
 
 
 def _printable(text: str) -> str:

@@ -5,6 +5,7 @@ from collections import deque
 import msgspec
 
 from aoabridge.errors import LinkError
+from aoabridge.phone.keys import parents
 
 __all__ = ["Options", "PingSession", "Subscriptions"]
 
@@ -39,9 +40,9 @@ class Subscriptions:
             raise LinkError(f"more than {self._limit} subscriptions", "too-many", topic=key)
         table[key] = options
 
-    def remove(self, key: str) -> None:
-        """Forget one key or subtree; an unknown one is ignored."""
-        (self._subtrees if key.endswith("/") else self._keys).pop(key, None)
+    def remove(self, key: str) -> bool:
+        """Forget one key or subtree; False if it is unknown."""
+        return (self._subtrees if key.endswith("/") else self._keys).pop(key, None) is not None
 
     def clear(self) -> None:
         """Forget all."""
@@ -53,12 +54,7 @@ class Subscriptions:
         options = self._keys.get(key)
         if options is not None or not self._subtrees:
             return options
-        end = len(key)
-        while (end := key.rfind("/", 0, end)) >= 0:
-            options = self._subtrees.get(key[: end + 1])
-            if options is not None:
-                return options
-        return None
+        return next((self._subtrees[parent] for parent in parents(key) if parent in self._subtrees), None)
 
 
 class PingSession:
@@ -91,9 +87,20 @@ class PingSession:
         if not self._unanswered:
             self._credit_at = now
 
+    def unsent(self) -> None:
+        """The last ping did not leave: it needs no answer, and nothing waits for one."""
+        if self._unanswered:
+            self._unanswered.pop()
+        self._credit_at = float("-inf")
+
+    def resume(self, now: float) -> None:
+        """The app reads again: the time in which it could not be asked does not count against it."""
+        if not self.stale(now):
+            self._pong_at = now
+
     def ping_due(self, now: float) -> bool:
         """True after a second without a ping."""
-        return now - self._pinged_at >= IDLE_PING_S
+        return now >= self.next_ping()
 
     def next_ping(self) -> float:
         """When the next idle ping is due."""

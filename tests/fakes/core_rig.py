@@ -74,12 +74,12 @@ class CoreRig:
 
     def raw(self, link: int = 1) -> bytes:
         """Everything that goes out now, as accepted by an app that reads."""
-        stream = b""
+        stream = bytearray()
         while data := self.core.take_bytes(link, self.now):
             stream += data
             self.core.on_bytes_accepted(link, len(data), self.now)
             self.core.on_tick(self.now)
-        return stream
+        return bytes(stream)
 
     def lines(self, link: int = 1) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.raw(link).split(b"\n") if line]

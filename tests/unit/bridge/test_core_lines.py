@@ -743,8 +743,13 @@ def test_an_orderly_stop():
     rig.update("/a", 2)
     rig.core.begin_stop(rig.now)
     assert rig.sets() == [("/RoboRoute/RunPose", "boolean", False)]
-    assert rig.lines() == [{"disconnect": True}]
-    assert rig.error({"key": "/x", "value": 1}) == "not-connected"
+    rig.say({"key": "/x", "value": 1})
+    error, last = rig.lines()
+    assert error["error"]["code"] == "not-connected"
+    assert last == {"disconnect": True}
+    rig.say({"key": "/x", "value": 1})
+    assert rig.lines() == []
+    assert rig.orders() == []
 
 
 def test_a_type_change_drops_our_publisher():
