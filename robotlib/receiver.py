@@ -131,8 +131,10 @@ class RoboRouteIO:
             inputs.pose_x, inputs.pose_y, inputs.pose_rotation = pose.x, pose.y, pose.rotation
 
     def _read_plan(self, inputs: Inputs) -> None:
+        values = self._plan.readQueue()
+        # Asked after the queue: a topic that appears in between would bring a text and yet count as gone.
         inputs.plan_exists = self._plan.exists()
-        for value in self._plan.readQueue():
+        for value in values:
             if not value.isValid():  # the first entry of a generic subscriber
                 continue
             text, kind = "", "wrong-type"
