@@ -759,3 +759,15 @@ def test_a_type_change_drops_our_publisher():
     rig.announce("/x", "string")
     assert [(put.op, put.topic) for put in rig.orders()] == [(PutOp.UNPUBLISH, "/x")]
     assert rig.error({"key": "/x", "value": 2}) == "type-mismatch"
+
+
+def test_the_backlog_is_told_by_the_time_of_the_read_not_of_the_loop():
+    rig = CoreRig(link=False)
+    adopt(rig)
+    claimed = rig.now
+    rig.wait(0.8)
+    rig.core.on_link_bytes(1, b'{"key":"/RoboRoute/RunPose","value":true}\n', claimed + 0.4)
+    assert rig.orders() == []
+    assert rig.core.links[1].counters["backlog_puts_refused"] == 1
+    rig.core.on_link_bytes(1, b'{"key":"/x","value":1}\n', claimed + 0.6)
+    assert rig.sets() == [("/x", "int", 1)]
