@@ -1,16 +1,15 @@
 """The status page's server: GET and HEAD, one websocket endpoint, nothing that writes; the only user of websockets.
 
-Who may ask is decided here (peer address, Host, Origin); what is answered comes from ``WebContent``.
+Who may ask is decided by ``WebRules``; what is answered comes from ``WebContent``.
 """
 
 import asyncio
 import contextlib
 import hashlib
 import http
-import ipaddress
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,19 +19,21 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
+from aoabridge.adapters.web_rules import FOREIGN_PEER, READ_ONLY, Refusal, WebRules, security_headers
+
 __all__ = ["WebContent", "WebServer", "WebSettings"]
 
 MAX_CONNECTIONS = 16
 MAX_WEBSOCKETS = 8
-HEADER_S = 10.0  # an idle connection must not keep an honest one out
+REQUEST_S = 10.0  # from the first byte to the end of the answer: an idle connection must not keep an honest one out
 PROGRESS_S = 5.0  # a page that takes nothing for so long is closed
 UPDATE_S = 0.5
+CLOSE_S = 1.0
 MAX_INBOUND_BYTES = 4096
-PRIVATE: Final = (
-    "127.0.0.0/8", "169.254.0.0/16", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",
-    "::1/128", "fe80::/10", "fc00::/7",
-)  # fmt: skip
+MAX_LOG_LINES = 200  # of one message; a page that wants more asks for them
 MAX_LOGGED_STRANGERS = 256
+METHODS: Final = (b"GET ", b"HEAD ")
+OWN_FAULTS: Final = ("process_request failed", "connection handler failed")
 
 log = logging.getLogger("aoabridge.adapters.web")
 
@@ -86,10 +87,12 @@ class WebServer:
     """Serves from ``start`` to ``close``; ``start`` raises OSError if the port is taken."""
 
     def __init__(self, settings: WebSettings, content: WebContent) -> None:
-        self._settings = settings
+        self.rules = WebRules(settings.allow_from, settings.names)
+        self.port = settings.port
+        self._bind = settings.bind
         self._content = content
         self._server: Server | None = None
-        self._open = 0
+        self._open: set[_Connection] = set()
         self._sockets = 0
         self._strangers: set[str] = set()
         self._routes: Mapping[str, Callable[[Mapping[str, str]], Response]] = {
@@ -99,149 +102,116 @@ class WebServer:
             "/api/config": lambda _query: _json(content.config()),
             "/healthz": self._health,
         }
-        self.port = settings.port
-        self.allow(settings.allow_from)
-
-    def allow(self, allow_from: Sequence[str]) -> None:
-        """Whose requests are answered, from now on."""
-        texts = [text for entry in allow_from for text in (PRIVATE if entry == "private" else (entry,))]
-        self._networks = [ipaddress.ip_network(text, strict=False) for text in texts]
 
     async def start(self) -> None:
         """Listen."""
         self._server = await serve(
             self._on_websocket,
-            None if self._settings.bind in ("", "*") else self._settings.bind,
-            self._settings.port,
+            None if self._bind in ("", "*", "::") else self._bind,  # None = both families
+            self.port,
             process_request=self._on_request,
-            create_connection=self._connection(),
+            create_connection=type("Connection", (_Connection,), {"owner": self}),
             compression=None,
             max_size=MAX_INBOUND_BYTES,
-            open_timeout=HEADER_S,
-            close_timeout=1.0,
+            open_timeout=REQUEST_S,
+            close_timeout=REQUEST_S,
             server_header=None,
-            ping_interval=20.0,
-            ping_timeout=20.0,
-            logger=_quiet_logger(),
+            ping_interval=None,  # every update is confirmed by a pong
+            logger=_protocol_logger(),
         )
         self.port = next(iter(self._server.sockets)).getsockname()[1]
 
     async def close(self) -> None:
         """Say goodbye to the pages (1001) and stop listening. Idempotent."""
         server, self._server = self._server, None
-        if server is not None:
-            server.close()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(server.wait_closed(), 1.0)
+        if server is None:
+            return
+        server.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(server.wait_closed(), CLOSE_S)
+            return
+        for connection in list(self._open):
+            connection.transport.abort()
+        await server.wait_closed()
 
-    def _connection(self) -> type[ServerConnection]:
-        owner = self
+    # Connections.
 
-        class Counted(ServerConnection):
-            """A connection that counts against the limit from its first byte on."""
+    def admit(self, connection: "_Connection") -> bool:
+        """Count a connection from its first byte on; False if there are too many."""
+        if len(self._open) >= MAX_CONNECTIONS:
+            return False
+        self._open.add(connection)
+        return True
 
-            def connection_made(self, transport: asyncio.BaseTransport) -> None:
-                self.counted = owner._open < MAX_CONNECTIONS
-                super().connection_made(transport)
-                if self.counted:
-                    owner._open += 1
-                else:
-                    self.transport.abort()
+    def forget(self, connection: "_Connection") -> None:
+        """It is gone."""
+        self._open.discard(connection)
 
-            def connection_lost(self, exc: Exception | None) -> None:
-                if self.counted:
-                    owner._open -= 1
-                super().connection_lost(exc)
-
-        return Counted
+    def writing(self, connection: ServerConnection) -> bytes:
+        """The raw answer to a request that is neither GET nor HEAD."""
+        refusal = READ_ONLY if self.rules.allows_peer(_peer(connection)) else FOREIGN_PEER
+        response = _refused(refusal)
+        response.headers.update(security_headers(""))
+        return response.serialize()
 
     # Requests.
 
     def _on_request(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer everything but an honest websocket, which goes on (None)."""
-        response = self._refusal(connection, request)
-        if response is None:
-            url = urlsplit(request.path)
-            if url.path == "/ws" and request.headers.get("Upgrade", "").lower() == "websocket":
-                return self._websocket_refusal(request)
-            response = self._answer(url.path, _query(url.query), request)
-        for name, value in _security_headers(request.headers.get("Host", "")).items():
-            response.headers[name] = value
-        if request.method == "HEAD":
-            response.body = b""
+        peer, hosts = _peer(connection), request.headers.get_all("Host")
+        refusal = self.rules.refusal(peer, request.method, hosts, self.port)
+        if refusal is FOREIGN_PEER:
+            self._note_stranger(peer)
+        response = _refused(refusal) if refusal is not None else self._answer(request, hosts[0])
+        if response is not None:
+            response.headers.update(security_headers(hosts[0] if refusal is None else ""))
+            if request.method == "HEAD":
+                response.body = b""
         return response
 
-    def _refusal(self, connection: ServerConnection, request: Request) -> Response | None:
-        peer = connection.remote_address
-        host = str(peer[0]).partition("%")[0] if peer else ""
-        if not self._allowed(host):
-            if host not in self._strangers and len(self._strangers) < MAX_LOGGED_STRANGERS:
-                self._strangers.add(host)
-                log.warning("status page refused to %s: not in web.allow_from", host)
-            return _text(http.HTTPStatus.FORBIDDEN, "this address may not see the page\n")
-        if request.method not in ("GET", "HEAD"):
-            response = _text(http.HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD\n")
-            response.headers["Allow"] = "GET, HEAD"
-            return response
-        hosts = request.headers.get_all("Host")
-        if len(hosts) != 1:
-            return _text(http.HTTPStatus.BAD_REQUEST, "exactly one Host header is needed\n")
-        if not self._is_our_name(hosts[0]):
-            return _text(http.HTTPStatus.MISDIRECTED_REQUEST, "not a name of this machine; see web.hosts\n")
-        return None
+    def _note_stranger(self, peer: str) -> None:
+        if peer not in self._strangers and len(self._strangers) < MAX_LOGGED_STRANGERS:
+            self._strangers.add(peer)
+            log.warning("status page refused to %s: not in web.allow_from", peer)
 
-    def _allowed(self, host: str) -> bool:
+    def _answer(self, request: Request, host: str) -> Response | None:
         try:
-            address = ipaddress.ip_address(host)
+            url = urlsplit(request.path)
         except ValueError:
-            return False
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        return any(address in network for network in self._networks)
+            return _not_found()
+        if url.path == "/ws" and _has(request, "Upgrade", "websocket") and request.method == "GET":
+            return self._websocket_answer(request, host)
+        route = self._routes.get(url.path)
+        return self._asset(url.path, request) if route is None else route(_query(url.query))
 
-    def _is_our_name(self, host: str) -> bool:
-        """True for an address, localhost, or one of our names, with our port: a rebound name is none of them."""
-        name, port = _split_host(host)
-        if port != self.port:
-            return False
-        if name in ("localhost", *self._settings.names):
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
-
-    def _websocket_refusal(self, request: Request) -> Response | None:
-        origins = request.headers.get_all("Origin")
-        if origins and origins != [f"http://{request.headers['Host']}"]:
-            return _text(http.HTTPStatus.FORBIDDEN, "foreign page\n")
+    def _websocket_answer(self, request: Request, host: str) -> Response | None:
+        refusal = self.rules.websocket_refusal(request.headers.get_all("Origin"), host)
+        if refusal is not None:
+            return _refused(refusal)
         if self._sockets >= MAX_WEBSOCKETS:
             return _text(http.HTTPStatus.SERVICE_UNAVAILABLE, "too many pages are open\n")
         return None
 
-    def _answer(self, path: str, query: Mapping[str, str], request: Request) -> Response:
-        route = self._routes.get(path)
-        if route is not None:
-            return route(query)
+    def _asset(self, path: str, request: Request) -> Response:
         asset = self._content.asset(path.removeprefix("/"))
         if asset is None:
-            return _json({"error": "not found"}, http.HTTPStatus.NOT_FOUND)
+            return _not_found()
         kind, data = asset
         tag = f'"{hashlib.sha256(data).hexdigest()[:16]}"'
-        if request.headers.get("If-None-Match") == tag:
-            return _response(http.HTTPStatus.NOT_MODIFIED, kind, b"", {"ETag": tag})
-        return _response(http.HTTPStatus.OK, kind, data, {"ETag": tag, "Cache-Control": "no-cache"})
+        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        if _has(request, "If-None-Match", tag):
+            return _response(http.HTTPStatus.NOT_MODIFIED, kind, b"", headers)
+        return _response(http.HTTPStatus.OK, kind, data, headers)
 
     def _logs(self, query: Mapping[str, str]) -> Response:
         try:
             count, since = int(query.get("count", "200")), int(query.get("since", "0"))
         except ValueError:
             return _json({"error": "count and since are numbers"}, http.HTTPStatus.BAD_REQUEST)
-        level = query.get("level", "debug")
-        if not 1 <= count <= 2000 or since < 0 or level not in ("debug", "info", "warning", "error", ""):
+        level = query.get("level") or "debug"
+        if not 1 <= count <= 2000 or since < 0 or level not in ("debug", "info", "warning", "error"):
             return _json({"error": "count 1..2000, since >= 0, level debug..error"}, http.HTTPStatus.BAD_REQUEST)
-        return _json(self._content.logs(count, level or "debug", since))
+        return _json(self._content.logs(count, level, since))
 
     def _health(self, query: Mapping[str, str]) -> Response:
         good = self._content.status()["verdict"] == "ok" if "ready" in query else self._content.healthy()
@@ -250,6 +220,9 @@ class WebServer:
     # The websocket.
 
     async def _on_websocket(self, connection: ServerConnection) -> None:
+        if self._sockets >= MAX_WEBSOCKETS:  # several handshakes may have been under way at once
+            await connection.close(1013)
+            return
         self._sockets += 1
         reader = asyncio.ensure_future(_ignore(connection))
         try:
@@ -259,32 +232,82 @@ class WebServer:
         finally:
             reader.cancel()
             self._sockets -= 1
-            if connection.transport is not None and connection.close_code is None:
+            if connection.close_code is None:
                 connection.transport.abort()
 
     async def _feed(self, connection: ServerConnection) -> None:
         """The snapshot, then what changed of it; the newest only, however slow the page is."""
         shown: dict[str, Any] = {}
         sequence = 0
+        logged: int = self._content.logs(1, "info", 0)["next"]
         while True:
             status = self._content.status()
-            changed = {key: value for key, value in status.items() if shown.get(key) != value}
             message: dict[str, Any] = {"html": self._content.body(), "title": self._content.title()}
             if sequence:
+                changed = {key: value for key, value in status.items() if shown.get(key) != value}
                 message |= {"type": "update", "seq": sequence, "status": changed}
             else:
                 message |= {"type": "snapshot", "status": status}
-            text = json.dumps(message, ensure_ascii=False)
-            await asyncio.wait_for(connection.send(text), PROGRESS_S)
+            await _deliver(connection, message)
             shown, sequence = status, sequence + 1
+            found = self._content.logs(MAX_LOG_LINES, "info", logged)
+            logged = found["next"]
+            if found["lines"]:
+                await _deliver(connection, {"type": "log", "lines": found["lines"]})
             await asyncio.sleep(UPDATE_S)
 
 
-def _quiet_logger() -> logging.Logger:
-    """The library logs every request, and a traceback for each stranger's garbage; a log is for state edges."""
+class _Connection(ServerConnection):
+    """A connection that counts against the limit, and may bring the body of a request that we refuse anyway."""
+
+    owner: WebServer
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._start: bytes | None = b""  # of the request, until its method is known
+        self._refused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if not self.owner.admit(self):
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.owner.forget(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand requests of the known methods on; the library knows no bodies and would hang up on others."""
+        if self._refused:
+            return
+        if self._start is not None:
+            self._start += data
+            if any(self._start.startswith(method) for method in METHODS):
+                data, self._start = self._start, None
+            elif any(method.startswith(self._start) for method in METHODS):
+                return
+            else:
+                self._refused = True  # the rest is dropped until the far end has closed or its time is over
+                self.transport.write(self.owner.writing(self))
+                self.transport.write_eof()
+                return
+        super().data_received(data)
+
+
+def _protocol_logger() -> logging.Logger:
+    """The library logs every request, and a traceback for a stranger's garbage; only our own faults are news."""
     logger = logging.getLogger("aoabridge.adapters.web.protocol")
-    logger.setLevel(logging.CRITICAL)
+    logger.setLevel(logging.ERROR)
+    if not logger.filters:
+        logger.addFilter(lambda record: record.getMessage() in OWN_FAULTS)
     return logger
+
+
+async def _deliver(connection: ServerConnection, message: Mapping[str, Any]) -> None:
+    """Send, and wait until the page has it: what waits in a slow page's buffers is never older than one message."""
+    async with asyncio.timeout(PROGRESS_S):
+        await connection.send(json.dumps(message))
+        await (await connection.ping())
 
 
 async def _ignore(connection: ServerConnection) -> None:
@@ -294,12 +317,13 @@ async def _ignore(connection: ServerConnection) -> None:
             await asyncio.sleep(0.1)
 
 
-def _split_host(host: str) -> tuple[str, int]:
-    try:
-        url = urlsplit(f"http://{host}")
-        return (url.hostname or "").lower(), url.port or 80
-    except ValueError:
-        return "", 0
+def _peer(connection: ServerConnection) -> str:
+    address = connection.remote_address
+    return str(address[0]).partition("%")[0] if address else ""
+
+
+def _has(request: Request, name: str, value: str) -> bool:
+    return [found.lower() for found in request.headers.get_all(name)] == [value.lower()]
 
 
 def _query(text: str) -> dict[str, str]:
@@ -310,22 +334,19 @@ def _query(text: str) -> dict[str, str]:
     return {name: values[-1] for name, values in found.items()}
 
 
-def _security_headers(host: str) -> dict[str, str]:
-    name, port = _split_host(host)
-    shown = f"[{name}]" if ":" in name else name
-    policy = (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        f"connect-src 'self' ws://{shown}:{port}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    )
-    return {
-        "Content-Security-Policy": policy,
-        "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer",
-    }
+def _refused(refusal: Refusal) -> Response:
+    response = _text(refusal.status, refusal.text + "\n")
+    if refusal is READ_ONLY:
+        response.headers["Allow"] = "GET, HEAD"
+    return response
 
 
-def _response(status: http.HTTPStatus, kind: str, body: bytes, more: Mapping[str, str] | None = None) -> Response:
-    headers = Headers({"Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close", **(more or {})})
+def _not_found() -> Response:
+    return _json({"error": "not found"}, http.HTTPStatus.NOT_FOUND)
+
+
+def _response(status: http.HTTPStatus, kind: str, body: bytes, more: Mapping[str, str]) -> Response:
+    headers = Headers({"Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close", **more})
     return Response(status.value, status.phrase, headers, body)
 
 
@@ -334,9 +355,11 @@ def _text(status: http.HTTPStatus, text: str) -> Response:
 
 
 def _html(text: str) -> Response:
-    return _response(http.HTTPStatus.OK, "text/html; charset=utf-8", text.encode(), {"Cache-Control": "no-store"})
+    return _response(
+        http.HTTPStatus.OK, "text/html; charset=utf-8", text.encode("utf-8", "replace"), {"Cache-Control": "no-store"}
+    )
 
 
 def _json(value: Mapping[str, Any], status: http.HTTPStatus = http.HTTPStatus.OK) -> Response:
-    body = json.dumps(value, ensure_ascii=False).encode()
+    body = json.dumps(value).encode()  # ASCII: a log line may hold what UTF-8 cannot
     return _response(status, "application/json", body, {"Cache-Control": "no-store"})

@@ -78,6 +78,7 @@ class Observer:
     ) -> None:
         self.config = config
         self.config_view = ConfigView("")
+        self.origins: dict[str, str] = {}  # configuration key -> file, default or flag
         self.host = HostView()
         self.record = RecordView()
         self.board = IssueBoard()

@@ -14,6 +14,7 @@ from aoabridge.adapters.lock import InstanceLock
 from aoabridge.adapters.logs import Logs
 from aoabridge.adapters.state_file import write_atomically
 from aoabridge.config import LoadResult, RunOptions, Startup, load_config, rendered, with_flags
+from aoabridge.config.show import origins
 from aoabridge.daemon.service import Bridge
 from aoabridge.daemon.simulated import SimulatedPhone
 from aoabridge.errors import ConfigError
@@ -126,8 +127,13 @@ class _Process:
         for fault in start.errors:
             log.error("%s", rendered(fault), extra={"code": "config-rejected"})
         state = "defaults" if where == "defaults" and not start.errors else start.state
-        bridge.observer.config_view = ConfigView(str(self._options.path), state)
+        errors = tuple(rendered(error) for error in start.errors)
+        bridge.observer.config_view = ConfigView(str(self._options.path), state, (), errors)
+        self._note_origins(bridge, start.loaded)
         self._show_rejection(bridge, start.errors)
+
+    def _note_origins(self, bridge: Bridge, loaded: LoadResult) -> None:
+        bridge.observer.origins = origins(bridge.config, loaded.given, self._options.flags.keys())
 
     def _show_rejection(self, bridge: Bridge, errors: Sequence[ConfigError]) -> None:
         now = time.monotonic()
@@ -158,7 +164,8 @@ class _Process:
         if loaded.config is None:
             for fault in loaded.errors:
                 log.error("%s", rendered(fault), extra={"code": "config-rejected"})
-            bridge.observer.config_view = ConfigView(view.path, view.state, view.restart_needed)
+            errors = tuple(rendered(fault) for fault in loaded.errors)
+            bridge.observer.config_view = ConfigView(view.path, view.state, view.restart_needed, errors)
             return
         if not bridge.relay_allowed:
             waiting = ["everything: the bridge started without a usable configuration"]
@@ -167,6 +174,7 @@ class _Process:
             settings = bridge.config.log
             self._logs.apply_levels(_level(settings.level, self._options), settings.levels)
         bridge.observer.config_view = ConfigView(view.path, "ok", tuple(waiting))
+        self._note_origins(bridge, loaded)
         bridge.observer.board.set("config-restart", "config", bool(waiting), time.monotonic())
         log.info("configuration read again", extra={"code": "reloaded"})
         self._keep_if_good(loaded)

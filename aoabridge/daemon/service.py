@@ -177,6 +177,8 @@ class Bridge:
             self.usb.set_rules(device_rules(self.config), identity(self.config))
         if nt_target(old.nt) != nt_target(self.config.nt):
             self.nt.set_target(nt_target(self.config.nt))
+        if self.web is not None:
+            self.web.reload(self.config)
         return restart_needed(found)
 
     def _observe(self) -> None:

@@ -26,6 +26,7 @@ _KINDS: Final = {
     "icon.svg": "image/svg+xml",
 }
 _SECRET_KEYS: Final = ("token_file",)
+_SERIAL = "serial:"
 
 log = logging.getLogger("aoabridge.web")
 
@@ -73,15 +74,24 @@ class PageContent:
         return {"lines": lines, "next": following}
 
     def config(self) -> dict[str, Any]:
-        """The effective configuration without secrets, and how it was found."""
-        values = msgspec.to_builtins(self._observer.config)
-        for device in values["device"]:
-            device["serial"] = device["serial"] and "…" + device["serial"][-4:]
+        """The effective configuration without secrets, where each key is from, and why a file was refused."""
+        observer = self._observer
+        values = msgspec.to_builtins(observer.config)
         for key in _SECRET_KEYS:
             values["web"].pop(key, None)
-        view = self._observer.config_view
-        errors = [issue["sentence"] for issue in self.status()["issues"] if issue["code"] == "config-rejected"]
-        return {"state": view.state, "path": view.path, "errors": errors, "effective": values}
+        values["phone"]["serial"] = _hidden(values["phone"]["serial"])
+        for device in values["device"]:
+            device["serial"] = _hidden(device["serial"])
+        values["devices"]["deny"] = [_hidden_pattern(pattern) for pattern in values["devices"]["deny"]]
+        view = observer.config_view
+        return {
+            "state": view.state,
+            "path": view.path,
+            "restart_needed": list(view.restart_needed),
+            "errors": list(view.errors),
+            "effective": values,
+            "origins": {key: origin for key, origin in observer.origins.items() if not key.endswith(_SECRET_KEYS)},
+        }
 
     def healthy(self) -> bool:
         """True while the watchdog is fed."""
@@ -109,16 +119,8 @@ class WebHost:
     """Keeps the page's server open."""
 
     def __init__(self, config: Config, content: PageContent, observer: Observer) -> None:
-        name = socket.gethostname().lower()
-        self.server = WebServer(
-            WebSettings(
-                port=config.web.port,
-                bind=config.web.bind,
-                allow_from=config.web.allow_from,
-                names=(name, f"{name}.local", *(host.lower() for host in config.web.hosts)),
-            ),
-            content,
-        )
+        web = config.web
+        self.server = WebServer(WebSettings(web.port, web.bind, web.allow_from, _names(config)), content)
         self._observer = observer
         self._port = config.web.port
         self._task: asyncio.Task[None] | None = None
@@ -126,6 +128,10 @@ class WebHost:
     def start(self) -> None:
         """Open the server in the background."""
         self._task = asyncio.get_running_loop().create_task(self._keep_open())
+
+    def reload(self, config: Config) -> None:
+        """Take over who may ask and under which names."""
+        self.server.rules.change(config.web.allow_from, _names(config))
 
     async def stop(self) -> None:
         """Close the pages and the port."""
@@ -153,3 +159,16 @@ class WebHost:
                 self._observer.board.clear("web-bind-failed", time.monotonic())
                 log.info("status page on port %d", self.server.port)
                 return
+
+
+def _names(config: Config) -> tuple[str, ...]:
+    name = socket.gethostname()
+    return (name, f"{name}.local", *config.web.hosts)
+
+
+def _hidden(serial: str) -> str:
+    return serial and "…" + serial[-4:]
+
+
+def _hidden_pattern(pattern: str) -> str:
+    return _SERIAL + _hidden(pattern.removeprefix(_SERIAL)) if pattern.startswith(_SERIAL) else pattern

@@ -3,6 +3,7 @@
 Every text of a foreign origin passes ``escape``; the page's script only replaces the body by a newer one.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -10,6 +11,7 @@ from typing import Any, Final
 __all__ = ["body", "page", "title"]
 
 MAX_ISSUES = 3  # more than three imperatives at once help nobody
+MAX_ERRORS = 4  # of a refused file; the others are below "Config"
 MAX_TOPICS = 4
 FLOW_SECONDS = 60
 STALE_S = 2.0
@@ -21,7 +23,16 @@ _WORDS: Final = {
 }
 _SYMBOLS: Final = {"ok": "&#10003;", "warn": "&hellip;", "bad": "X"}
 _SEVERITIES: Final = {"problem": ("X", "bad"), "warn": ("!", "warn"), "info": ("i", "info")}
+_BADGES: Final = {"ok": "OK", "warn": "&hellip;", "bad": "X"}
+_ARROWS: Final = {
+    "ok": "== OK ==&#9654;",
+    "warn": "&middot; &middot; &middot; &#9654;",
+    "bad": "&ndash; X &ndash;&#9654;",
+}
 _CONNECTED: Final = ("connected", "serving")
+_GONE: Final = ("absent", "blocked", "stale")
+
+_COMMAND: Final = re.compile("`([^`]+)`")
 
 Snapshot = Mapping[str, Any]
 
@@ -53,6 +64,11 @@ def _text(value: object) -> str:
     return escape(str(value), quote=True)
 
 
+def _commands(fix: str) -> str:
+    """An imperative with its `commands` set apart."""
+    return _COMMAND.sub(r"<code>\1</code>", _text(fix))
+
+
 def _age(seconds: float | None) -> str:
     """An age that the script counts on; greyed once it is old."""
     if seconds is None:
@@ -79,61 +95,80 @@ def _header(snapshot: Snapshot) -> str:
     word, colour = _WORDS[snapshot["verdict"]]
     problems = [issue for issue in snapshot["issues"] if issue["severity"] == "problem"]
     badge = word if len(problems) < 2 else f"{len(problems)} PROBLEMS"
-    team = "" if snapshot["team"] is None else f"<span>team {snapshot['team']}</span>"
+    team = "" if snapshot["team"] is None else f'<span class="extra">team {snapshot["team"]}</span>'
     temperature = snapshot["host"]["temp_c"]
-    heat = "" if temperature is None else f"<span>{temperature:.0f} C</span>"
+    heat = "" if temperature is None else f'<span class="extra">{temperature:.0f} C</span>'
     not_real = '<span class="badge warn">NOT A ROBOT</span>' if snapshot["robot"]["test"] else ""
     return (
-        f"<header><h1>aoabridge</h1><span>{_text(snapshot['name'])}</span>{team}<span>v{_text(snapshot['version'])}</span>"
-        f'{not_real}<span class="badge {colour}">{badge}</span>'
-        f'<span class="end">up {_since(snapshot["uptime_s"])}</span>{heat}</header>'
+        f"<header><h1>aoabridge</h1><span>{_text(snapshot['name'])}</span>{team}"
+        f'<span class="extra">v{_text(snapshot["version"])}</span>{not_real}'
+        f'<span class="badge {colour}">{badge}</span>'
+        f'<span class="extra end">up {_since(snapshot["uptime_s"])}</span>{heat}</header>'
     )
 
 
 def _verdict(snapshot: Snapshot) -> str:
     word, colour = _WORDS[snapshot["verdict"]]
     sentence = snapshot["sentence"].upper() if colour == "ok" else snapshot["sentence"]
-    rows = [_issue(issue) for issue in snapshot["issues"][:MAX_ISSUES]]
+    rows = [_issue(issue, snapshot) for issue in snapshot["issues"][:MAX_ISSUES]]
     hidden = len(snapshot["issues"]) - len(rows)
     if hidden > 0:
         rows.append(f'<li class="more">and {hidden} more: aoabridge doctor</li>')
-    listed = f'<ul class="issues">{"".join(rows)}</ul>' if rows else ""
+    crowded = " crowded" if len(rows) >= MAX_ISSUES else ""
+    listed = f'<ul class="issues{crowded}">{"".join(rows)}</ul>' if rows else ""
     return (
         f'<section id="verdict" class="{colour}"><p role="status"><b>{_SYMBOLS[colour]}</b> '
         f"<strong>{word}</strong> {_text(sentence)}</p>{listed}</section>"
     )
 
 
-def _issue(issue: Mapping[str, Any]) -> str:
+def _issue(issue: Mapping[str, Any], snapshot: Snapshot) -> str:
     symbol, colour = _SEVERITIES[issue["severity"]]
+    errors = snapshot["config"]["errors"] if issue["code"] == "config-rejected" else ()
+    listed = "".join(f"<br><small>{_text(error)}</small>" for error in errors[:MAX_ERRORS])
     return (
         f'<li class="{colour}"><b>{symbol}</b> <span class="what">{_text(issue["sentence"])}</span> '
-        f'{_since(issue["since_s"])} <span class="fix">&#8594; {_text(issue["fix"])}</span></li>'
+        f'{_since(issue["since_s"])} <span class="fix">&#8594; {_commands(issue["fix"])}</span>{listed}</li>'
     )
 
 
 def _chain(snapshot: Snapshot) -> str:
-    robot_ok = snapshot["robot"]["state"] in _CONNECTED
-    live = any(phone["state"] == "live" for phone in snapshot["phones"])
+    phones = [(phone, _phone_colour(phone, snapshot)) for phone in snapshot["phones"]]
+    robot = _robot_colour(snapshot)
+    arrows = "".join(_arrow(colour) for _, colour in phones) or _arrow("warn")
+    shown = "".join(_phone(phone, colour) for phone, colour in phones) or "<p>no phone yet</p>"
     return (
-        '<section id="chain"><div class="box"><h2>Phones</h2>'
-        + ("".join(map(_phone, snapshot["phones"])) or "<p>no phone</p>")
-        + f"</div>{_arrow(live)}{_bridge(snapshot)}{_arrow(robot_ok)}{_robot(snapshot, robot_ok)}</section>"
+        f'<section id="chain"><div class="box"><h2>Phones</h2>{shown}</div><div class="arrows">{arrows}</div>'
+        f'{_bridge(snapshot)}<div class="arrows">{_arrow(robot)}</div>{_robot(snapshot, robot)}</section>'
     )
 
 
-def _arrow(whole: bool) -> str:
-    return '<div class="arrow ok">== OK ==&#9654;</div>' if whole else '<div class="arrow bad">- X -</div>'
+def _arrow(colour: str) -> str:
+    return f'<div class="arrow {colour}">{_ARROWS[colour]}</div>'
 
 
-def _phone(phone: Mapping[str, Any]) -> str:
-    live = phone["state"] == "live"
-    colour, symbol = ("ok", "OK") if live else ("bad", "X")
+def _phone_colour(phone: Mapping[str, Any], snapshot: Snapshot) -> str:
+    troubled = any(i["severity"] == "problem" and i["subject"] == phone["name"] for i in snapshot["issues"])
+    if troubled or phone["state"] in _GONE:
+        return "bad"
+    return "ok" if phone["state"] == "live" else "warn"
+
+
+def _robot_colour(snapshot: Snapshot) -> str:
+    if snapshot["robot"]["state"] in _CONNECTED:
+        return "ok"
+    problem = any(i["severity"] == "problem" and i["code"].startswith("nt-") for i in snapshot["issues"])
+    return "bad" if problem or snapshot["robot"]["state"] == "lost" else "warn"
+
+
+def _phone(phone: Mapping[str, Any], colour: str) -> str:
     battery = "" if phone["battery_percent"] is None else f" {phone['battery_percent']:.0f}%"
     latency = "" if phone["latency_ms"] is None else f" {phone['latency_ms']:.0f} ms"
+    live = phone["state"] == "live"
     rates = f"rx {phone['rx_hz']:.0f}/s tx {phone['tx_hz']:.0f}/s{latency}" if live else _text(phone["state"])
     return (
-        f'<p class="{colour}"><b>{symbol}</b> {_text(phone["name"])} <small>{_text(phone["port"])}{battery}</small>'
+        f'<p class="{colour}"><b>{_BADGES[colour]}</b> {_text(phone["name"])}'
+        f" <small>{_text(phone['port'])}{battery}</small>"
         f"<br><small>{rates}, last {_age(phone['last_line_age_s'])}, dropped {phone['dropped']}</small></p>"
     )
 
@@ -142,7 +177,7 @@ def _bridge(snapshot: Snapshot) -> str:
     relay, host = snapshot["relay"], snapshot["host"]
     cpu = "" if host["cpu_percent"] is None else f"<p>cpu {host['cpu_percent']:.0f}%</p>"
     return (
-        f'<div class="box"><h2>Bridge</h2><p>{relay["robot_to_phone_hz"]:.0f}/s to phones</p>'
+        f'<div class="box bridge"><h2>Bridge</h2><p>{relay["robot_to_phone_hz"]:.0f}/s to phones</p>'
         f"<p>{relay['phone_to_robot_hz']:.0f}/s to robot</p>"
         f"<p>dropped {relay['dropped']}, refused {relay['refused_puts']}</p>{cpu}"
         + "".join(_source(name, source) for name, source in snapshot["sources"].items() if source["enabled"])
@@ -154,41 +189,52 @@ def _source(name: str, source: Mapping[str, Any]) -> str:
     return f"<p>{_text(name)} {source['hz']:.0f}/s {_age(source['age_s'])}</p>"
 
 
-def _robot(snapshot: Snapshot, connected: bool) -> str:
+def _robot(snapshot: Snapshot, colour: str) -> str:
     robot = snapshot["robot"]
-    colour, symbol = ("ok", "OK") if connected else ("bad", "X")
-    clock = "" if robot["offset_us"] is None else f"<p>clock {robot['offset_us'] / 1000:+.1f} ms</p>"
-    enabled = "ENABLED" if robot["enabled"] else "disabled"
-    mode = "" if robot["mode"] is None else f"<p>{enabled}: {_text(robot['mode'])}</p>"
-    match = "" if robot["match"] is None else f"<p>match {_text(robot['match'])}</p>"
-    address = _text(robot["address"] or robot["state"])
+    clock = "" if robot["offset_us"] is None else f'<p class="extra">clock {robot["offset_us"] / 1000:+.1f} ms'
+    if clock:
+        clock += "</p>" if robot["rtt2_us"] is None else f" (rtt {robot['rtt2_us'] * 2 / 1000:.1f} ms)</p>"
+    enabled = "" if robot["enabled"] is None else "ENABLED" if robot["enabled"] else "disabled"
+    match = "" if robot["match"] is None else f"match {_text(robot['match'])}"
+    mode = ": ".join(part for part in (enabled, _text(robot["mode"] or "")) if part)
+    game = f"<p>{' '.join(part for part in (mode, match) if part)}</p>" if mode or match else ""
+    address = "" if robot["address"] is None else _text(robot["address"])
+    client = "" if robot["client"] is None else f'<p class="extra"><small>as {_text(robot["client"])}</small></p>'
+    since = _since(robot["since_s"])
+    state = f"<p>{_text(robot['state'])}{since and ' ' + since}, flaps {robot['flaps']}</p>"
     return (
-        f'<div class="box"><h2>Robot</h2><p class="{colour}"><b>{symbol}</b> {address}</p>'
-        f"<p><small>as {_text(robot['client'])}</small></p><p>{_text(robot['state'])} {_since(robot['since_s'])},"
-        f" flaps {robot['flaps']}</p>{clock}{mode}{match}</div>"
+        f'<div class="box"><h2>Robot</h2><p class="{colour}"><b>{_BADGES[colour]}</b> {address or "no address"}</p>'
+        f"{client}{state}{clock}{game}</div>"
     )
 
 
 def _flow(snapshot: Snapshot) -> str:
     rows = [
-        f'<span>{_text(phone["name"])} <i aria-hidden="true">{_text(phone["flow"])}</i></span>'
+        f'<span>{_text(phone["name"])}</span><i aria-hidden="true">{_text(phone["flow"])}</i>'
         for phone in snapshot["phones"]
         if phone.get("flow")
     ]
-    return f'<section id="flow"><h2>Flow, last {FLOW_SECONDS} s</h2>{"".join(rows)}</section>' if rows else ""
+    return (
+        f'<section id="flow"><h2>Flow, last {FLOW_SECONDS} s</h2><div>{"".join(rows)}</div></section>' if rows else ""
+    )
 
 
 def _topics(snapshot: Snapshot) -> str:
     watched: Sequence[Mapping[str, Any]] = snapshot.get("watched", ())
     if not watched:
         return ""
-    rows = "".join(
-        f"<tr><td>{_text(topic['name'])}<td>{topic['hz']:.0f}/s<td>{_age(topic['age_s'])}<td>{_text(topic['type'])}"
-        f"<td>&#8594; {topic['readers']}</tr>"
-        for topic in watched[:MAX_TOPICS]
-    )
     head = f"Topics ({min(len(watched), MAX_TOPICS)} of {snapshot['relay']['topics']})"
-    return f'<section id="topics"><h2>{head}</h2><table>{rows}</table></section>'
+    return f'<section id="topics"><h2>{head}</h2><table>{"".join(map(_topic, watched[:MAX_TOPICS]))}</table></section>'
+
+
+def _topic(topic: Mapping[str, Any]) -> str:
+    silent = not topic["hz"] and (topic["age_s"] is None or topic["age_s"] >= STALE_S)
+    stale = " <strong>STALE</strong>" if silent else ""
+    readers = f"{topic['readers']} reader" + ("" if topic["readers"] == 1 else "s")
+    return (
+        f"<tr><td>{_text(topic['name'])}<td>{topic['hz']:.0f}/s<td>age {_age(topic['age_s'])}{stale}"
+        f"<td>{_text(topic['type'])}<td>&#8594; {readers}</tr>"
+    )
 
 
 def _footer() -> str:

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from aoabridge.status.board import OpenIssue
-from aoabridge.status.text import printable
+from aoabridge.status.text import MAX_SHOWN, printable
 from aoabridge.status.verdict import judged
 from aoabridge.status.views import PhoneView, SnapshotInputs, SourceView
 
 __all__ = ["Snapshot", "build_snapshot", "masked"]
+
+MAX_ERRORS = 20  # of a refused file; a person mends them from the first on
 
 Snapshot: TypeAlias = dict[str, Any]
 
@@ -42,6 +44,7 @@ def build_snapshot(inputs: SnapshotInputs, issues: Sequence[OpenIssue]) -> Snaps
             "path": inputs.config.path,
             "state": inputs.config.state,
             "restart_needed": list(inputs.config.restart_needed),
+            "errors": [printable(error, MAX_SHOWN) for error in inputs.config.errors[:MAX_ERRORS]],
         },
         "issues": [_issue(issue, inputs.mono_s) for issue in issues],
     }

@@ -111,6 +111,8 @@ class ConfigView(msgspec.Struct, frozen=True):
     path: str
     state: str = "ok"
     restart_needed: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    """Why the file was refused, one line per error."""
 
 
 class SnapshotInputs(msgspec.Struct, frozen=True):
