@@ -15,6 +15,7 @@ ADDED_SECONDS: Final = 11.0  # 1 000 values a second: more than 10 000 samples
 SETTLE_S: Final = 0.5  # rounds before this one started the streams up
 SUBSCRIPTIONS: Final = 200
 LATE_MS: Final = 20.0
+UNSTEADY: Final = 0.4  # of a period: at 100 Hz no two are within the 5 ms that ntcore wants between flushes
 
 
 def rows() -> list[Row]:
@@ -184,11 +185,11 @@ def put_ages_ms(far: Robot, pipe: BenchPipe, hz: float, seconds: float) -> list[
 
 
 def at_rate(call: Callable[[], object], hz: float, times: int) -> None:
-    """Call something that often a second, each time anywhere within its period: in step with nothing."""
+    """Call something that often a second, a little out of step so that nothing else is in step with it."""
     chance = random.Random(1)
     began = time.monotonic()
     for number in range(times):
-        time.sleep(max(0.0, began + (number + chance.random()) / hz - time.monotonic()))
+        time.sleep(max(0.0, began + (number + UNSTEADY * chance.random()) / hz - time.monotonic()))
         call()
 
 

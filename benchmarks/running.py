@@ -89,7 +89,7 @@ def running(port: int, pipes: Sequence[BenchPipe], *, lags: bool = False) -> Ite
 def _config(port: int) -> Config:
     config = default_config()
     nt = NtSection(server=("127.0.0.1",), port=port)
-    web = msgspec.structs.replace(config.web, port=0)
+    web = msgspec.structs.replace(config.web, enabled=False)
     return msgspec.structs.replace(config, name="bench", nt=nt, web=web)
 
 

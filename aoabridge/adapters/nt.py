@@ -213,9 +213,12 @@ class NtClient:
         """Queue the core's orders; they are set in order by ``turn``."""
         self._sender.offer_puts(puts)
 
-    def publish(self, items: Sequence[Publication | Withdrawal]) -> None:
-        """Queue values of the bridge itself; set by ``turn``, newest per topic beyond the window or while offline."""
-        self._sender.publish(items)
+    def publish(self, items: Sequence[Publication | Withdrawal], by: float = float("-inf")) -> None:
+        """Queue values of the bridge itself; set by ``turn``, newest per topic beyond the window or while offline.
+
+        Until ``by`` they may wait for the flush of a put: one of their own would keep the next put back for 5 ms.
+        """
+        self._sender.publish(items, by)
 
     def turn(self, now: float) -> float | None:
         """Set what the window allows and flush if due; returns when to call again, None = nothing pending."""

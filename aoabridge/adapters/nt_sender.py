@@ -29,6 +29,7 @@ class Sender:
         self._puts: deque[Put] = deque()
         self._ordered: deque[Publication | Withdrawal] = deque()
         self._newest: dict[str, Publication | Withdrawal] = {}
+        self._newest_by = float("-inf")
         self._ordered_topics: set[str] = set()
         self._unflushed: list[Put] = []
         self._results: list[PutResult] = []
@@ -42,8 +43,12 @@ class Sender:
         """Queue orders of the core; nothing is coalesced or reordered."""
         self._puts.extend(puts)
 
-    def publish(self, items: Iterable[Publication | Withdrawal]) -> None:
-        """Queue values of the bridge itself; of a topic that waits only the newest stays, unless it is ``keep_all``."""
+    def publish(self, items: Iterable[Publication | Withdrawal], by: float = float("-inf")) -> None:
+        """Queue values of the bridge itself; of a topic that waits only the newest stays, unless it is ``keep_all``.
+
+        Until ``by`` they wait for a flush of something else to go with.
+        """
+        self._newest_by = min(by, self._newest_by) if self._newest else by
         for item in items:
             topic = item.topic
             if isinstance(item, Publication) and (item.keep_all or item.type == SCHEMA_TYPE):
@@ -61,7 +66,8 @@ class Sender:
         if not online:
             self.abandon_puts(REFUSED_OFFLINE)
         if self._send_ordered(now, online) and self._send_puts(now) and online:
-            self._send_newest(now)
+            if now >= self._newest_by or self._flush_clock.due(now):
+                self._send_newest(now)
         elif not online:
             self._withdraw_newest(now)
         if self._flush_clock.due(now):
@@ -87,8 +93,10 @@ class Sender:
     def next_time(self, now: float, *, online: bool) -> float | None:
         """When ``send`` has something to do; None if nothing waits."""
         times = [self._flush_clock.next_time(), self._phone.next_time(), self._own.next_time()]
-        if self._puts or (online and (self._newest or self._ordered)):
+        if self._puts or (online and self._ordered):
             times.append(self._window.ends)
+        if online and self._newest:
+            times.append(max(self._window.ends, self._newest_by))
         return min((max(time, now) for time in times if time is not None), default=None)
 
     def _send_ordered(self, now: float, online: bool) -> bool:

@@ -81,12 +81,12 @@ class Surfaces:
         snapshot = self._observer.snapshot(now)
         if config.nt.status:
             self._shown = True
-            self._relay.publish(self._topics.on_tick(snapshot))
+            self._relay.publish(self._topics.on_tick(snapshot), urgent=False)
         elif self._shown:
             self._shown = False
             self._relay.publish(self._topics.withdraw_all())
         if self._alerts is not None:
-            self._relay.publish(self._alerts.on_tick(board.open_issues()))
+            self._relay.publish(self._alerts.on_tick(board.open_issues()), urgent=False)
         if config.nt.elastic:
             self._popups.on_edges(edges, snapshot, now)
             self._relay.publish(self._popups.on_tick(snapshot, now))

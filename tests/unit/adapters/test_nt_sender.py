@@ -129,6 +129,32 @@ def test_own_values_wait_for_puts_and_coalesce(bench: Bench) -> None:
     assert bench.sender.coalesced == 1
 
 
+def test_own_values_that_can_wait_go_with_the_flush_of_a_put(bench: Bench) -> None:
+    bench.sender.publish([Publication("/own", "int", 1)], bench.now + 0.025)
+    bench.send()
+    assert bench.ntcore.told == []
+    assert bench.sender.next_time(bench.now, online=True) == pytest.approx(bench.now + 0.025)
+    bench.put("/t", "int", 2)
+    bench.send(0.010)
+    assert bench.ntcore.sets() == [2, 1]
+    assert bench.ntcore.kinds().count("flush") == 1
+    assert bench.sender.next_time(bench.now, online=True) is None
+
+
+def test_own_values_that_can_wait_go_alone_in_time(bench: Bench) -> None:
+    bench.sender.publish([Publication("/own", "int", 1)], bench.now + 0.025)
+    bench.settle()
+    assert bench.ntcore.sets() == [1]
+    assert bench.now == pytest.approx(100.025)
+
+
+def test_an_own_value_that_cannot_wait_takes_the_others_along(bench: Bench) -> None:
+    bench.sender.publish([Publication("/own", "int", 1)], bench.now + 0.025)
+    bench.sender.publish([Publication("/soon", "int", 2)])
+    bench.send()
+    assert bench.ntcore.sets() == [1, 2]
+
+
 def test_keep_all_values_stay_in_order_with_their_withdrawal(bench: Bench) -> None:
     bench.sender.publish([Publication("/e", "string", text, keep_all=True) for text in "abc"])
     bench.sender.publish([Withdrawal("/e"), Publication("/e", "string", "d")])
