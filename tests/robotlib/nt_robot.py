@@ -15,7 +15,7 @@ import ntcore
 sys.path.insert(0, str(Path(__file__).parent))
 from plan_rig import FakeDrive
 
-from robotlib import DriveSettings, Pose2, RoboRoute
+from robotlib import DriveSettings, Pose2, RoboRoute, Settings
 from robotlib.host import HostState, ManualHost
 
 PERIOD_S = 0.01
@@ -36,7 +36,9 @@ def main():
     drive = Watched(Pose2(1.0, 2.0, 0.0))
     host = ManualHost(HostState(enabled=True, mode="teleop", alliance="blue"))
     slow = DriveSettings(max_speed_mps=0.5)
-    rr = RoboRoute(host=host, drive=drive, drive_settings=slow, instance=instance)
+    # A machine that is busy with other tests may hold this process up; loop gaps have their own test.
+    settings = Settings(max_gap_s=30.0)
+    rr = RoboRoute(host=host, drive=drive, drive_settings=slow, settings=settings, instance=instance)
     runs = []
     rr.action(1, "Intake", lambda: runs.append(1))
     print("ready", flush=True)
