@@ -172,6 +172,11 @@ class Bridge:
         old, self.config = self.config, effective(self.config, new)
         self.observer.config = self.config
         self.recording.configure(self.config.record)
+        if self.config.record.enabled != old.record.enabled:
+            if self.config.record.enabled:
+                self._begin_recording()
+            else:
+                self.recording.stop(self._clock())
         self.relay.core.configure(core_settings(self.config))
         if self.usb is not None:
             self.usb.set_rules(device_rules(self.config), identity(self.config))
