@@ -14,7 +14,7 @@ import platform
 import sys
 from pathlib import Path
 
-SUITES = ("structs", "j519", "robotlib", "nt", "stages", "endtoend", "load", "overload")
+SUITES = ("structs", "j519", "robotlib", "nt", "stages", "endtoend", "libusb", "load", "overload", "startup")
 Row = tuple[str, float, float | None, str]
 
 
