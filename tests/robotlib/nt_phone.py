@@ -5,6 +5,7 @@ Usage: nt_phone.py SCENARIO REPETITIONS. Exits 0 if the robot never moved by its
 
 import contextlib
 import json
+import random
 import selectors
 import socket
 import struct
@@ -25,9 +26,12 @@ WATCH_S = 0.3
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those that the system hands to outgoing connections, which would take it in the meantime."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Cable(threading.Thread):

@@ -4,6 +4,7 @@ Usage: receiver_checks.py NAME
 """
 
 import json
+import random
 import socket
 import struct
 import sys
@@ -39,9 +40,7 @@ class Robot2:
     def __init__(self, folder=None, server=False):
         self.instance = ntcore.NetworkTableInstance.create()
         if server:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                self.port = probe.getsockname()[1]
+            self.port = random.randrange(20_000, 32_000)
             self.instance.startServer("", "127.0.0.1", 0, self.port)
             self.wait_for_server()
         self.host = ManualHost(HostState(enabled=True, mode="teleop", alliance="blue"), folder)
