@@ -1,6 +1,8 @@
 """Whether another program publishes below the robot program's tables, told from what NetworkTables announces.
 
 A table counts as free only while connected, and only once the announcements of the connection have had their time.
+When we withdraw a topic that another program publishes too, ntcore reports it as gone and never again says when it
+really goes: such a table stays owned until the connection is made anew.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +29,7 @@ class TableWatch:
     def __init__(self, tables: Sequence[str], tell: Callable[[str, bool | None], None]) -> None:
         self._tell = tell
         self._own: set[str] = set()
+        self._withdrawn: set[str] = set()  # whose end, as ntcore reports it next, is our own doing
         self._foreign: dict[str, set[str]] = {table: set() for table in tables}
         self._verdicts: dict[str, bool | None] = dict.fromkeys(tables)
         self._settled_at: float | None = None
@@ -38,8 +41,9 @@ class TableWatch:
                 continue
             if isinstance(item, Publication):
                 self._own.add(item.topic)
-            else:
+            elif item.topic in self._own:
                 self._own.discard(item.topic)
+                self._withdrawn.add(item.topic)
 
     def on_events(self, events: Iterable[NtEvent], now: float) -> None:
         """Take what NetworkTables says, in order; our own values are not among the updates."""
@@ -67,6 +71,7 @@ class TableWatch:
 
     def _forget(self, settled_at: float | None) -> None:
         self._settled_at = settled_at
+        self._withdrawn.clear()
         for foreign in self._foreign.values():
             foreign.clear()
 
@@ -75,7 +80,10 @@ class TableWatch:
         if table is None:
             return
         if isinstance(event, Unannounced):
-            self._foreign[table].discard(event.topic)
+            if event.topic in self._withdrawn:
+                self._withdrawn.discard(event.topic)
+            else:
+                self._foreign[table].discard(event.topic)
         elif isinstance(event, Update) or event.topic not in self._own:
             self._foreign[table].add(event.topic)
 

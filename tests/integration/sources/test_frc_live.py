@@ -243,15 +243,23 @@ def test_the_robot_programs_tables_on_request_and_while_free(robot, run_daemon):
         table.until_value("FMSControlData", 32)  # the driver station alone
         assert other.struct("ControlWord")["dsAttached"] is True
         assert table.value("IsRedAlliance") is True
-        robot.publish("/FMSInfo/FMSControlData", "int", 5)
+        robot.publish("/FMSInfo/Mine", "int", 5)
         began = time.monotonic()
-        table.until(lambda: set(table.types()) == {"FMSControlData"})
+        table.until(lambda: set(table.types()) == {"Mine"})
         assert time.monotonic() - began < 1.0 + 0.5
         daemon.until(lambda: "fms-info-owned" in issues(daemon))
         assert "ControlWord" in other.types()
-        robot.unpublish("/FMSInfo/FMSControlData")
+        robot.unpublish("/FMSInfo/Mine")
         table.until_types({"IsRedAlliance": "boolean"})
         daemon.until(lambda: "fms-info-owned" not in issues(daemon))
+        robot.publish("/FMSInfo/FMSControlData", "int", 5)  # the same topic, with a value that is not ours
+        table.until(lambda: set(table.types()) == {"FMSControlData"})
+        daemon.until(lambda: "fms-info-owned" in issues(daemon))
+        received = "/FRC/field/Link/ds2rio-udp/Received"
+        before = table.newest()[received]
+        table.until(lambda: table.newest()[received] > before + 50)  # a second of datagrams
+        assert set(table.types()) == {"FMSControlData"}
+        robot.unpublish("/FMSInfo/FMSControlData")
     table.until(lambda: not table.types() and not other.types())
 
 

@@ -58,6 +58,17 @@ def test_another_publisher_of_the_same_topic_or_a_further_one(event: Update | An
     assert watched.told[-1] == (TABLE, True)
 
 
+def test_the_echo_of_our_own_withdrawal_frees_nothing() -> None:
+    watched = Watched().free().publish()
+    watched.watch.on_events([Update(OWN, 7, 1)], 20.0)
+    watched.watch.on_publications([Withdrawal(OWN)])
+    watched.watch.on_events([Unannounced(OWN)], 20.1)
+    assert watched.told == [(TABLE, False), (TABLE, True)]
+    watched.watch.on_events([Disconnected(), Connected("x")], 30.0)
+    watched.watch.on_tick(30.0 + SETTLE_S)
+    assert watched.told[2:] == [(TABLE, None), (TABLE, False)]
+
+
 def test_without_connection_nobody_can_tell() -> None:
     watched = Watched().free()
     watched.watch.on_events([Disconnected()], 20.0)
