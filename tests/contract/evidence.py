@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from fakes.applog import covers
 from fakes.recorder import percentile
 
 __all__ = ["Evidence", "Measured", "Observation", "Refused"]
@@ -83,7 +84,7 @@ class Evidence:
         self._published = published  # {topic: [(sequence, time)]}
         self._begin = begin
         self._end = end
-        self._host = host
+        self._host = {"config_error": None, **host}
 
     def __call__(self, name, phone):
         """The metric of one phone, or of all phones together."""
@@ -250,9 +251,11 @@ class Evidence:
 
     def _outbound_lost(self, phone):
         """Topics whose last value never came although there was time; what a newer value replaced is not lost."""
-        newest = self._device[phone]["newest"]
+        newest, keys = self._device[phone]["newest"], self._device[phone]["keys"]
         lost = 0
         for topic, entries in self._published.items():
+            if not any(covers(key, topic) for key in keys):
+                continue
             sequence, time = entries[-1]
             if time < self._end - GRACE_S:
                 received = newest.get(topic)
@@ -268,8 +271,8 @@ class Evidence:
 
     def _stale_puts_published(self, phones):
         """Puts that waited on the phone before the host came and reached the robot all the same."""
-        stale = {(key, value) for phone in phones for key, value in self._device[phone]["stale_puts"]}
-        return sum((topic, value) in stale for topic, entries in self._puts.items() for _, value in entries)
+        stale = [entry for phone in phones for entry in self._device[phone]["stale_puts"]]
+        return sum([topic, value] in stale for topic, entries in self._puts.items() for _, value in entries)
 
     # latency
 

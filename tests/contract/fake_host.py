@@ -2,8 +2,11 @@
 
 import asyncio
 import logging
+import os
 import selectors
 import threading
+import time
+from pathlib import Path
 
 from aoabridge.adapters.nt import NtClient
 from aoabridge.adapters.usb import UsbHost
@@ -19,6 +22,7 @@ __all__ = ["ErrorCount", "FakeHost"]
 START_S = 10
 OBSERVE_S = 0.01
 STALLED_S = 2.0
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class _ScaledSelector(selectors.DefaultSelector):
@@ -61,6 +65,11 @@ class ErrorCount(logging.Handler):
         logging.getLogger("aoabridge").removeHandler(self)
 
 
+def _thread_cpu_s(native_id):
+    fields = Path(f"/proc/self/task/{native_id}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
 class FakeHost:
     """One run of the daemon. `rig` gives bus, clock and the record; calls are for the rig's thread."""
 
@@ -80,6 +89,7 @@ class FakeHost:
         self._ready = threading.Event()
         self.loop.set_exception_handler(self._on_exception)
         self._thread = threading.Thread(target=self._run, name="host-loop", daemon=True)
+        self._began = time.monotonic()
         self._thread.start()
         if not self._ready.wait(START_S):
             raise RuntimeError("the host did not start")
@@ -88,6 +98,13 @@ class FakeHost:
     @property
     def thread_ident(self):
         return self._thread.ident
+
+    def cpu_pct(self):
+        """What the threads of the host that run now have used of one core."""
+        names = ("host-loop", "usb-read", "usb-write", "nt-")
+        threads = [thread for thread in threading.enumerate() if thread.name.startswith(names)]
+        used_s = sum(_thread_cpu_s(thread.native_id) for thread in threads)
+        return 100 * used_s / max(0.1, time.monotonic() - self._began)
 
     # on the loop
 

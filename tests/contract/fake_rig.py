@@ -120,6 +120,7 @@ class FakeRig(RealTimeRig):
         growth = self._rss_mib() - self._rss if self._rss is not None else 0.0
         loops = {host.thread_ident for host in self.hosts}
         on_loop = sum(count for ident, count in self.bus.calls_by_thread.items() if ident in loops)
+        cpu_pct = self.host.cpu_pct() if self.host_runs() else 0.0
         self._end_hosts()
         worst = {
             "pending_values": max((host.pending_values for host in self.hosts), default=0),
@@ -130,6 +131,7 @@ class FakeRig(RealTimeRig):
         }
         return {
             **worst,
+            "cpu_pct": cpu_pct,
             "rss_growth_mib": growth,
             "usb_calls_on_loop_thread": on_loop,
             "errors_logged": len(self.errors.texts),

@@ -73,6 +73,8 @@ class PolicyHost:
         self._jobs = []
         self._scan_timer = self._tick_timer = self._turn_timer = None
         self.errors_logged = 0
+        self.stop_s = None
+        self._stop_began = None
         self._blocked = set()
         self.clock.call_later(ROBOT_S, self._connect)
         self._scan()
@@ -157,6 +159,7 @@ class PolicyHost:
         state, now = self.core.links.get(link.ident), self._now()
         if state is not None:
             self.rig.pending_values = max(self.rig.pending_values, state.outbox.waiting)
+            self.rig.coalesced = max(self.rig.coalesced, state.counters["coalesced"])
             self.table.machine(port_id).on_link_status(
                 now, live=state.live, stale=state.stale(now), valid_line=state.valid_line
             )
@@ -452,7 +455,9 @@ class PolicyHost:
 
     def stop(self):
         """An orderly stop: the phones are told, then everything is released."""
+        self._stop_began = self._now()
         self.core.begin_stop(self._now())
+        self.alive = bool(self._links)
         for link in self._links.values():
             link.stop()
             self._take_back(link)
@@ -471,6 +476,7 @@ class PolicyHost:
         yield 0.01
         link.phone.release(link.chosen.number, self)
         self.alive = any(other.phone.recorder.linked for other in self._links.values())
+        self.stop_s = self._now() - self._stop_began
 
     def kill(self):
         """The process is gone from one moment to the next."""

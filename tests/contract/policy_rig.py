@@ -12,7 +12,18 @@ from fakes.lines import bench_value
 
 __all__ = ["PolicyRig", "play_policy"]
 
-SIMULATED_RSS = {"rss_growth_mib": 0.0}
+# What cannot happen without threads and a process.
+PURE = {
+    "rss_growth_mib": 0.0,
+    "threads_left": 0,
+    "fds_left": 0,
+    "cpu_pct": 0.0,
+    "thread_stall_s": 0.0,
+    "nt_block_ms": 0.0,
+    "usb_calls_on_loop_thread": 0,
+    "async_usb_api_used": False,
+    "event_poller_thread": False,
+}
 
 
 class PolicyRig:
@@ -28,8 +39,9 @@ class PolicyRig:
         self.published = {}
         self.robot_values = {}
         self.pending_values = 0
+        self.coalesced = 0
+        self.hosts = []
         self.host = None
-        self.errors_logged = 0
         self._config = config
         self._announced = {}
         self._sequence = 0
@@ -79,6 +91,7 @@ class PolicyRig:
         if self.host is None or not self.host.alive:
             self.note("host_start")
             self.host = PolicyHost(self, self._config)
+            self.hosts.append(self.host)
 
     def host_stop(self):
         self.note("host_stop")
@@ -143,8 +156,10 @@ class PolicyRig:
             begin=self._begin,
             end=self.now(),
             host={
-                **SIMULATED_RSS,
-                "errors_logged": self.host.errors_logged if self.host else 0,
+                **PURE,
+                "errors_logged": sum(host.errors_logged for host in self.hosts),
+                "coalesced": self.coalesced,
+                "stop_s": max((host.stop_s for host in self.hosts if host.stop_s is not None), default=None),
                 "pending_values": self.pending_values,
             },
             problems=[f"condition {name} never came" for name in self._script.never],

@@ -16,13 +16,15 @@ from contract.hostconfig import config_of, config_text
 from contract.realtime import RealTimeRig
 from rig.rigctl import UmockPhones
 
-__all__ = ["UsbfsRig", "play_usbfs"]
+__all__ = ["UNSEEN", "UsbfsRig", "play_usbfs"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 POLL_S = 0.04
 STATS_S = 0.2
 STOP_S = 8.0
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+# What no process shows from outside; the pyusb backend and the source check have them.
+UNSEEN = ("pending_values", "thread_stall_s", "usb_calls_on_loop_thread")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -120,6 +122,7 @@ class UsbfsRig(RealTimeRig):
         self.daemon = None
         self.errors = []
         self.stop_times_s = []
+        self.coalesced = 0
         self.answer_s = 0.0
         self.exit_codes = []
         self._stats = None
@@ -209,6 +212,7 @@ class UsbfsRig(RealTimeRig):
             for view in views:
                 state = view["state"].upper()
                 self.seen.name(name, view["name"])
+                self.coalesced = max(self.coalesced, view["coalesced"])
                 if view.get("aoa_version") is not None:
                     self.seen.aoa_versions[name] = view["aoa_version"]
             self.seen.state(name, state, now)
@@ -239,6 +243,9 @@ class UsbfsRig(RealTimeRig):
             "error_texts": self.errors,
             "stop_s": max(self.stop_times_s, default=None),
             "nt_block_ms": self.answer_s * 1000,
+            "coalesced": self.coalesced,
+            "async_usb_api_used": False,  # judged by the source
+            "event_poller_thread": False,
         }
 
     def _growth(self):

@@ -55,6 +55,7 @@ class App(Traffic):
 
     def detached(self):
         self._shut(leave=False)
+        self._closed_at = None  # it did not close by itself
         self.function = None
         self.stop_jobs()
 

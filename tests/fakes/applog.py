@@ -5,7 +5,7 @@ from collections import Counter
 
 from fakes.lines import check_bench_value
 
-__all__ = ["AppLog"]
+__all__ = ["AppLog", "covers"]
 
 BENCH = "/bench/"
 RESUME_SLACK_S = 0.3  # a value this much older than the moment of resuming may have been on its way

@@ -362,6 +362,7 @@ class Phone(ControlRequests):
         result["app_write_block_ms"] = block_s * 1000
         result["app_reopen_s"] = max(self.app.reopen_times, default=None)
         result["events"] = list(self.recorder.events)
+        result["keys"] = list(self.app.keys)
         result["stale_puts"] = self._stale_puts()
         result["sent"] = {key: list(entry) for key, entry in self.app.book.sent.items()}
         return result

@@ -99,6 +99,7 @@ class Node:
         self.handler = Handler()
         self.handler.node = self
         self.gone = False
+        self._late_calls = 0
         self.pending = {}  # urb address -> Urb
         self.finished = []
         self._lock = rig.lock
@@ -194,6 +195,9 @@ class Node:
 
     def _dispatch(self, client, request):
         if self.gone and request not in (REAPURB, REAPURBNDELAY, DISCARDURB, RELEASE):
+            self._late_calls += 1
+            counts = self.phone.recorder.counts
+            counts["calls_after_no_device"] = max(counts["calls_after_no_device"], self._late_calls)
             return -errno.ENODEV
         handlers = {
             SUBMITURB: self._submit,
