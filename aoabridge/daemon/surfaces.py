@@ -14,6 +14,7 @@ import aoabridge
 from aoabridge.adapters.host import HostProbe
 from aoabridge.adapters.notify import Notifier
 from aoabridge.adapters.state_file import write_atomically
+from aoabridge.adapters.update_marker import rolled_back_version
 from aoabridge.config import Config
 from aoabridge.daemon.observer import Observer
 from aoabridge.daemon.relay import Relay
@@ -112,6 +113,8 @@ class Surfaces:
         board = self._observer.board
         board.set("usb-power", "power", bool(figures.throttled), now, data={"n": 1})
         board.set("disk-read-only", "disk", bool(figures.read_only), now)
+        failed = rolled_back_version()
+        board.set("update-rolled-back", "update", failed is not None, now, data={"version": failed or ""})
 
     def _watch_clock(self, now: float) -> None:
         offset_s = time.time() - now
