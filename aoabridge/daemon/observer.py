@@ -9,11 +9,13 @@ import msgspec
 
 from aoabridge import __version__
 from aoabridge.adapters.nt_targets import has_address
+from aoabridge.adapters.reach import Answer
 from aoabridge.bridge.link import Link
 from aoabridge.config import Config
 from aoabridge.daemon.match_info import match_info
 from aoabridge.daemon.rates import RateMeter
 from aoabridge.daemon.relay import Relay
+from aoabridge.daemon.way_to_robot import WayToRobot, is_test_address
 from aoabridge.status import IssueBoard, build_snapshot
 from aoabridge.status.views import (
     ConfigView,
@@ -31,6 +33,7 @@ __all__ = ["PERIOD_S", "Observer", "PhoneFacts"]
 
 PERIOD_S = 0.5
 CONNECT_GRACE_S = 3.0  # ntcore tries once a second; a robot that boots is no problem yet
+REASON_S = 12.0  # name lookups may keep the reason secret for this long
 TOPIC_RATE_S = 1.0
 FLOW_SECONDS = 60
 WATCHED = 8
@@ -75,6 +78,8 @@ class Observer:
         sources: Callable[[float], Sequence[SourceView]],
         *,
         started: float,
+        way: WayToRobot | None = None,
+        has_network: Callable[[], bool] = has_address,
     ) -> None:
         self.config = config
         self.config_view = ConfigView("")
@@ -86,9 +91,12 @@ class Observer:
         self._phones = phones
         self._sources = sources
         self._started = started
+        self._way = way or WayToRobot()
+        self._has_network = has_network
         self._rates = RateMeter()
         self._counted: dict[str, int] = {}
         self._was_connected = False
+        self._refusing: str | None = None
         self._losses = 0
         self.topic_hz: dict[str, float] = {}
         self.periodic: set[str] = set()  # topics that have been updated at a rate, so that silence means something
@@ -210,6 +218,7 @@ class Observer:
             enabled=info.enabled,
             mode=info.mode,
             match=info.match,
+            test=nt.embedded or (connected and is_test_address(relay.nt.address or "")),
         )
 
     def _watch_robot(self, now: float) -> None:
@@ -221,16 +230,33 @@ class Observer:
         self._losses = relay.losses
         unset = nt.team is None and not nt.server and not nt.embedded
         looking = not connected and not unset and not nt.embedded
-        no_link = looking and not has_address()
+        no_link = looking and not self._has_network()
+        looking = looking and not no_link
+        self._way.tick(looking, relay.nt.targets, nt.team, now)
         board.set("nt-unset", "robot", unset, now)
         board.set("nt-no-link", "robot", no_link, now)
-        board.set("nt-lost", "robot", looking and not no_link and self._was_connected, now)
-        never = looking and not no_link and not self._was_connected and now - self._started > CONNECT_GRACE_S
-        host = relay.nt.targets[0].rpartition(":")[0] if relay.nt.targets else "?"
-        board.set("nt-timeout", "robot", never, now, data={"host": host})
+        board.set("nt-lost", "robot", looking and self._was_connected, now)
+        self._watch_way(looking, now)
         if relay.nt.blocked:
             board.happened("nt-blocked", "robot", now)
-        board.set("overload", "robot", relay.nt.overloaded, now)
+
+    def _watch_way(self, looking: bool, now: float) -> None:
+        """Why a robot that is looked for is not found."""
+        way, board, passed_s = self._way, self.board, now - self._started
+        refused = looking and way.answer is Answer.REFUSED
+        if not refused or (self._refusing is not None and self._refusing != way.host):
+            board.clear("nt-refused", now)
+        self._refusing = way.host if refused else None
+        if refused:
+            board.set("nt-refused", way.host, active=True, now=now)
+        late = looking and passed_s > CONNECT_GRACE_S
+        known = way.answer is not None or passed_s > REASON_S
+        host = self._relay.nt.targets[0].rpartition(":")[0] if self._relay.nt.targets else "?"
+        silent = late and known and not refused and not self._was_connected
+        board.set("nt-timeout", "robot", silent, now, data={"host": host})
+        team = self.config.nt.team or 0
+        outside = late and way.is_outside is True
+        board.set("nt-subnet", "robot", outside, now, data={"TE": team // 100, "AM": team % 100})
 
     # Phones.
 

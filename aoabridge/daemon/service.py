@@ -16,6 +16,7 @@ from aoabridge.bridge.core import BridgeCore
 from aoabridge.config import Config, changes, effective, log_line, restart_needed
 from aoabridge.daemon.handlers import Handlers, log_handlers
 from aoabridge.daemon.health import NT_S, RECORDER_S, USB_S, LifeSign, overdue
+from aoabridge.daemon.machine import MachineWatch
 from aoabridge.daemon.observer import PERIOD_S, Observer, PhoneFacts
 from aoabridge.daemon.phones import PhoneHost
 from aoabridge.daemon.pipes import PipeHost
@@ -88,6 +89,9 @@ class Bridge:
         if logs is not None:
             handlers |= log_handlers(logs.ring)
         self.control = None if socket is None else ControlServer(socket, handlers)
+        wants_usb = self.usb is not None and not config.devices.simulated
+        self._machine = MachineWatch(self.observer.board, wants_usb=wants_usb)
+        self._observe_at: float | None = None
         self._ticker: asyncio.TimerHandle | None = None
         self._recorded_issues: list[str] = []
         self.surfaces = Surfaces(
@@ -192,6 +196,10 @@ class Bridge:
             self._watch_usb(self.usb, now)
         self._watch_sources(now)
         self._watch_recording(now)
+        late_s = 0.0 if self._observe_at is None else now - self._observe_at
+        self._observe_at = now + PERIOD_S
+        self._machine.note_load(late_s, self.observer.host.cpu_percent, self.nt.overloaded, now)
+        self._machine.tick(now)
         self.observer.tick(now)
         self.surfaces.tick(now)
         self._ticker = self._loop.call_later(PERIOD_S, self._observe)
