@@ -18,6 +18,7 @@ PARTS: list[tuple[str, int, list[str]]] = [
     ("real servers", 2, ["tests/integration"]),
     ("phone contract", 4, ["tests/contract"]),
     ("real libusb", 8, ["tests/rig"]),
+    ("browser", 1, ["tests/browser"]),
 ]
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error|errors)\b")
 
