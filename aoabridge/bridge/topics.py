@@ -134,9 +134,10 @@ class Topic:
 
     def forget_line(self) -> None:
         """The built line is no longer that of the newest value, or the topic is gone."""
-        if isinstance(self._line, bytes):
-            self._budget.used -= len(self._line)
-        self._line = None
+        if self._line is not None:
+            if isinstance(self._line, bytes):
+                self._budget.used -= len(self._line)
+            self._line = None
 
     def set(self, value: NtValue | None, time_us: int) -> None:
         """Replace the newest value."""
@@ -219,8 +220,7 @@ class TopicTable:
             topic.set(None, time_us)
             return False
         self._budget.used += extra
-        topic.held = held
-        topic.set(value, time_us)
+        topic.held, topic.value, topic.time_us = held, value, time_us
         return True
 
     def of_structs(self, names: Iterable[str]) -> list[Topic]:

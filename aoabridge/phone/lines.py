@@ -126,7 +126,7 @@ class TransferResult(msgspec.Struct, frozen=True):
     returned: list[OutLine]
 
 
-class _Segment(msgspec.Struct, frozen=True):
+class _Segment(msgspec.Struct, frozen=True, gc=False):
     """A run of bytes of one transfer: ``at`` to ``end`` of a line, or a blank line."""
 
     data: bytes
