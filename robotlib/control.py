@@ -67,6 +67,7 @@ class PlanControl:
         self._boot_us = boot_us
         self._presses = {name: PressMemory() for name in ("plan", "run_plan", "run_pose", "run_route")}
         self._cancels_us: deque[int] = deque(maxlen=16)
+        self._newest_cancel_us = 0
         self._held: _Held | None = None
         self._plan_press_us: int | None = None  # start_on="plan": a text that may start once it is ready
         self._after_changes = -1  # the staging that the last run's end is shown with
@@ -132,7 +133,7 @@ class PlanControl:
         self.log.now_s = self.clock()
         if replay:
             self._repeat_calls(inputs)
-        self._take_heartbeats(inputs)
+        self.heartbeat.on_inputs(inputs, self.settings)
         self.staging.on_jobs(inputs.jobs_done)
         presses = self._arrived(inputs)
         if inputs.plan_texts:
@@ -201,14 +202,6 @@ class PlanControl:
             elif name == "resume":
                 self.resume()
 
-    def _take_heartbeats(self, inputs: Inputs) -> None:
-        for topic, exists in enumerate(inputs.heartbeat_exists):
-            if not exists:
-                self.heartbeat.on_gone(topic)
-        beats = zip(inputs.heartbeat_topics, inputs.heartbeat_values, inputs.heartbeat_stamps_us, strict=True)
-        for topic, value, stamp_us in beats:
-            self.heartbeat.on_value(topic, value, stamp_us, inputs.now_us, self.settings)
-
     def _finite_pose(self) -> Pose2 | None:
         pose = self.pose()
         return pose if all(map(math.isfinite, (pose.x, pose.y, pose.rotation))) else None
@@ -266,6 +259,8 @@ class PlanControl:
         reason = reason or next(iter(self._world_reasons(PHONE)), "")
         if reason:
             self._refuse(reason)
+        elif stamp_us < self._newest_cancel_us:  # topics may overtake each other
+            self._refuse("already-used", "A cancel came after this press.")
         elif topic in ("run_pose", "run_route") and self.robot.leaves is None:
             self._refuse("not-ready", "This robot has no way to drive.")
         elif topic in ("run_pose", "run_route"):
@@ -387,6 +382,8 @@ class PlanControl:
             ):
                 self.cancel(PHONE)
             self._cancels_us.append(stamp_us)
+            if stamp_us <= inputs.now_us + us(self.settings.press_max_future_s):
+                self._newest_cancel_us = max(self._newest_cancel_us, stamp_us)
 
     def _watch_run(self) -> None:
         if self.running and self.run is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from .inputs import TRUE
+from .inputs import TRUE, Inputs
 from .settings import Settings
 
 __all__ = ["REASONS", "WAITING", "Heartbeat", "PressMemory", "us"]
@@ -90,6 +90,15 @@ class Heartbeat:
     def __init__(self) -> None:
         self._values: dict[int, float] = {}
         self._alive_us: int | None = None
+
+    def on_inputs(self, inputs: Inputs, settings: Settings) -> None:
+        """Take one loop's heartbeats."""
+        for topic, exists in enumerate(inputs.heartbeat_exists):
+            if not exists:
+                self.on_gone(topic)
+        beats = zip(inputs.heartbeat_topics, inputs.heartbeat_values, inputs.heartbeat_stamps_us, strict=True)
+        for topic, value, stamp_us in beats:
+            self.on_value(topic, value, stamp_us, inputs.now_us, settings)
 
     def on_gone(self, topic: int) -> None:
         """Forget the topic's value: the next one is the first after a connect."""

@@ -223,7 +223,7 @@ class Rig:
         self.bridge.put("Route", struct.pack("<6d", 5.0, 2.0, 0.0, 6.0, 2.0, 0.0))
         for name in ("RunPlan", "RunPose", "RunRoute", "CancelPlan"):
             self.bridge.put(name, True)
-        self.until("cancel", lambda a: a["state"] != "RUNNING")
+        self.until("cancel", lambda a: a["cancels"] == 1 and a["state"] != "RUNNING")
         # Whatever was still on its way has arrived when one more beat has been answered twice.
         self.watch("cancelled", lambda a: a["state"] != "RUNNING")
         return self.robot.ask()["run_id"]

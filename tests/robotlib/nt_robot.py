@@ -73,6 +73,7 @@ def main():
                 "error": status.error_code,
                 "commands": drive.commands,
                 "still": drive.still,
+                "cancels": len(rr.control._cancels_us),
                 "now": ntcore._now(),
                 "reason": rr.control.run.executor.reason if rr.control.run else "",
             }

@@ -753,3 +753,16 @@ def test_two_hundred_plans_leave_nothing_behind():
         assert tracemalloc.get_traced_memory()[0] - begin < 300_000
     finally:
         tracemalloc.stop()
+
+
+def test_press_that_a_later_cancel_has_overtaken():
+    world = World(plan=GO)
+    world.cancel(age_us=1_000)
+    world.loop()
+    world.press(age_us=30_000)
+    world.loop()
+    assert world.refused == "already-used"
+    assert not world.moved()
+    world.press()
+    world.loop()
+    assert world.status.state == "RUNNING"
