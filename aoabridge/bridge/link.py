@@ -150,7 +150,6 @@ class Link:
     def fault(self, error: LinkError, now: float) -> None:
         """A value cannot be sent: told once per topic in ten seconds, too large once for ever."""
         topic = error.topic or ""
-        self.counters["unsent_values"] += 1
         last = self._fault_at.get((topic, error.code))
         if last is not None and (error.code == "too-large" or now - last < FAULT_REPEAT_S):
             return

@@ -32,7 +32,7 @@ class Outbox:
         self._lanes: dict[Slot, deque[Sample]] = {}  # that are not empty
         self._lost: Counter[str] = Counter()  # samples per key
         self._serial = 0
-        self._faults: list[LinkError] = []
+        self._faults: dict[tuple[str | None, str], LinkError] = {}
         self._counters = counters
 
     # Control lines.
@@ -245,14 +245,15 @@ class Outbox:
 
     def add_fault(self, fault: LinkError) -> None:
         """A value of a subscribed topic cannot be sent."""
+        self._counters["unsent_values"] += 1
         if len(self._faults) < MAX_FAULTS:
-            self._faults.append(fault)
+            self._faults[fault.topic, fault.code] = fault
 
     def take_faults(self) -> list[LinkError]:
-        """Values that could not be sent, since the last call."""
+        """Topics of which values could not be sent since the last call, each with its last fault."""
         if not self._faults:
             return []
-        faults, self._faults = self._faults, []
+        faults, self._faults = list(self._faults.values()), {}
         return faults
 
     def take_dropped(self) -> list[tuple[str, int]]:

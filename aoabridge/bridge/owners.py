@@ -27,13 +27,14 @@ def is_run_pulse(topic: str, type_: str) -> bool:
 class Owned(msgspec.Struct):
     """A topic published for phones: who put it, who put it last, and what.
 
-    ``unanswered`` sets are under way; ``exists`` once one was accepted.
+    ``first`` is the serial of its first set, ``unanswered`` sets are under way, ``exists`` once one was accepted.
     """
 
     type: str
     links: set[LinkId]
     writer: LinkId
     value: NtValue
+    first: int = 0
     unanswered: int = 0
     exists: bool = False
 
@@ -63,26 +64,26 @@ class Ownership:
         if self._count[link] >= MAX_PUT_TOPICS and (owned is None or link not in owned.links):
             raise LinkError(f"more than {MAX_PUT_TOPICS} topics put by one phone", "too-many", topic=key_of(topic))
 
-    def note(self, link: LinkId, topic: str, type_: str, value: NtValue) -> None:
-        """A link puts this value."""
+    def note(self, link: LinkId, topic: str, type_: str, value: NtValue, serial: int) -> None:
+        """A link puts this value by the order ``serial``."""
         owned = self._owned.get(topic)
         if owned is not None and owned.type != type_:
             self.forget(topic)
             owned = None
         if owned is None:
-            owned = self._owned[topic] = Owned(type_, set(), link, value)
+            owned = self._owned[topic] = Owned(type_, set(), link, value, serial)
         if link not in owned.links:
             owned.links.add(link)
             self._count[link] += 1
         owned.unanswered += 1
         owned.writer, owned.value = link, value
 
-    def note_result(self, topic: str, type_: str, *, accepted: bool) -> bool:
+    def note_result(self, topic: str, serial: int, *, accepted: bool) -> bool:
         """A noted set was answered; True if the topic came to nothing by it: we are to publish it no more."""
         owned = self._owned.get(topic)
-        if owned is None or owned.type != type_:
+        if owned is None or serial < owned.first:
             return False
-        owned.unanswered = max(0, owned.unanswered - 1)
+        owned.unanswered -= 1
         owned.exists |= accepted
         return not owned.exists and not owned.unanswered and self.forget(topic)
 

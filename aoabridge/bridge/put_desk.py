@@ -71,7 +71,7 @@ class PutDesk:
         held = value_bytes(plan.value)
         self._asked[serial] = _Asked(link.ident, message.key, message.ident, held)
         self._waiting[link.ident] += held
-        self._owners.note(link.ident, plan.topic, plan.type, plan.value)
+        self._owners.note(link.ident, plan.topic, plan.type, plan.value, serial)
         if plan.truncated:
             self.counters["put_truncated"] += 1
             text = f"text was cut to fit: {', '.join(plan.truncated)}"
@@ -86,7 +86,7 @@ class PutDesk:
         if asked is None:
             self.counters["puts_refused_late"] += not result.accepted
             return Answer(None, asked=False)
-        if self._owners.note_result(put.topic, put.type, accepted=result.accepted):
+        if self._owners.note_result(put.topic, put.serial, accepted=result.accepted):
             self._order(0, PutOp.UNPUBLISH, put.topic)
         link = None if asked.muted else self._links.get(asked.link)
         if result.code is not None:

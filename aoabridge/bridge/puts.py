@@ -50,6 +50,7 @@ class PutRules:
         self._published: dict[str, str] = {}  # schemas that we publish, type name -> text
         self._on_server: set[str] = set()  # types whose plain schema topic another client publishes
         self._changed: frozenset[str] = frozenset()
+        self._admitted: frozenset[str] = frozenset()  # types that the put under decision defined
 
     def server_schema(self, type_name: str, *, plain: bool) -> None:
         """Another client published the schema of a type, under the ``plain`` root or below some other."""
@@ -97,15 +98,23 @@ class PutRules:
         return bool(unused)
 
     def plan(self, message: PutMessage, link: LinkId) -> PutPlan:
-        """Return what to set; raises LinkError with the code for the phone. Nothing is changed but the registry."""
+        """Return what to set; raises LinkError with the code for the phone, and then leaves nothing of it behind."""
+        self._admitted = frozenset()
         try:
             plan = self._plan(message)
             check_size(plan.value, message.key)
             self._owners.check_room(link, plan.topic)
         except LinkError as error:
+            self._take_back()
             raise LinkError(str(error), error.code, topic=message.key, ident=message.ident) from error
         self._published.update((topic.rpartition(":")[2], text) for topic, text in plan.schemas)
         return plan
+
+    def _take_back(self) -> None:
+        """A refused put defines nothing: a type of the same name may be the robot's, in another form."""
+        for name in self._admitted:
+            self._changed |= self._registry.discard(name)
+        self._inline -= self._admitted
 
     def _plan(self, message: PutMessage) -> PutPlan:
         name, known = self._target(message.key)
@@ -163,7 +172,8 @@ class PutRules:
             else:
                 raise
         self._changed |= added.changed
-        self._inline |= added.changed - self._from_server
+        self._admitted = added.changed - self._from_server
+        self._inline |= self._admitted
         return added.type_name
 
     def take_changed(self) -> frozenset[str]:

@@ -23,6 +23,7 @@ class PipeHost:
         self._loop = asyncio.get_running_loop()
         self._pumps: dict[LinkId, LinkPump] = {}
         self._pipes: dict[LinkId, Pipe] = {}
+        self._ending: set[asyncio.Task[None]] = set()  # the loop itself keeps no reference
 
     def open(self, pipe: Pipe, name: str) -> LinkId:
         """Start a link over a pipe."""
@@ -84,4 +85,6 @@ class PipeHost:
         for event in pump.take_events():
             self._relay.link_event(link, event)
             if isinstance(event, Ended):
-                self._ending = self._loop.create_task(self._end(link))
+                task = self._loop.create_task(self._end(link))
+                self._ending.add(task)
+                task.add_done_callback(self._ending.discard)

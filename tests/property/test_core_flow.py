@@ -1,4 +1,4 @@
-"""Random lives of two phones against one robot: order, freshness and memory hold whatever happens and whatever fails."""
+"""Random lives of two phones and one robot: order, freshness and memory hold whatever happens and whatever fails."""
 
 import json
 from collections import defaultdict

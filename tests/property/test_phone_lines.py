@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aoabridge.bridge.core import CoreSettings
@@ -27,6 +27,7 @@ objects = st.dictionaries(words | st.text(max_size=5), words | json_values, max_
 chunks = st.lists(st.binary(max_size=200) | objects.map(lambda obj: json.dumps(obj).encode() + b"\n"), max_size=20)
 
 
+@settings(deadline=None)
 @given(chunks, st.booleans())
 def test_any_bytes_leave_a_session_that_works(parts, adopted):
     rig = CoreRig(CoreSettings(relay=RelaySettings(max_line_bytes=4096)), link=False)
@@ -44,6 +45,7 @@ def test_any_bytes_leave_a_session_that_works(parts, adopted):
     assert [line["value"] for line in rig.lines() if line.get("key") == "/robot/x"]
 
 
+@settings(deadline=None)
 @given(st.lists(objects, max_size=5), st.randoms(use_true_random=False))
 def test_chunking_does_not_matter(messages, random):
     stream = b"".join(json.dumps(message).encode() + b"\n" for message in messages)

@@ -383,3 +383,19 @@ def test_any_line_byte_by_byte_holds_no_more_than_itself():
     parts = vars(decoder).get("_parts")
     assert parts is None or len(parts) < 10
     assert held < 2_000_000
+
+
+def test_one_topic_of_oversize_values_does_not_hide_the_faults_of_others():
+    rig = CoreRig()
+    rig.schemas(A="int16 x")
+    rig.announce("/big", "string")
+    rig.announce("/a", "struct:A")
+    rig.say(subscribe("/big", "/a", all=True))
+    rig.update("/big", *["x" * (4 << 20)] * 10)
+    rig.update("/a", b"\1")
+    lines = rig.lines()
+    rig.wait(0)
+    lines += rig.lines()
+    told = sorted((line["error"]["topic"], line["error"]["code"]) for line in lines if "error" in line)
+    assert told == [("/a", "bad-value"), ("/big", "too-large")]
+    assert rig.core.links[1].counters["unsent_values"] == 11

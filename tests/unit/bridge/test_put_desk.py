@@ -274,3 +274,39 @@ def test_only_value_lines_contain_the_word_key(message):
     assert raw
     assert b'"key"' not in raw
     assert b"ey" in raw or b"missing" in raw
+
+
+def test_a_refused_put_does_not_say_what_the_robots_structs_mean():
+    rig = two_links()
+    rig.say(subscribe("/foo"), link=2)
+    rig.announce("/foo", "struct:Foo", b"\1")
+    rig.say({"key": "/x", "schema": "struct Foo {int8 v;}", "value": {"v": 1000}})
+    rig.say({"key": "/x", "schema": "struct Bar {struct Foo {int8 v;} f;}", "value": {}})
+    assert values(rig.lines(2)) == []
+    rig.schemas(Foo="uint8 w")
+    assert values(rig.lines(2)) == [("/foo", {"w": 1})]
+    assert rig.orders() == []
+
+
+def test_a_refused_put_leaves_an_accepted_definition_alone():
+    rig = CoreRig()
+    put = {"key": "/a", "schema": "struct A {int8 x;}", "value": {"x": 1}}
+    rig.say(put)
+    rig.accept()
+    rig.say({**put, "value": {"x": 1000}})
+    rig.say(put)
+    assert rig.sets() == [("/a", "struct:A", b"\1")]
+
+
+def test_a_late_refusal_from_before_a_loss_does_not_end_a_put_from_after_it():
+    rig = CoreRig()
+    rig.say({"key": "/x", "value": 1})
+    late = rig.orders()
+    rig.disconnect()
+    rig.orders()
+    rig.connect()
+    rig.say({"key": "/x", "value": 2})
+    assert rig.sets() == [("/x", "int", 2)]
+    results(rig, late, "not-connected")
+    assert rig.orders() == []
+    assert len(rig.core.owners) == 1

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aoabridge.phone.lines import MAX_TRANSFER, LineDecoder, LineKind, LinePacker, OutLine
@@ -135,6 +135,7 @@ line_bytes = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(line_bytes, max_size=30), st.sampled_from([64, 512, 1024]), st.randoms(use_true_random=False))
 def test_the_phone_reads_the_lines_plus_blank_ones_whatever_it_accepts(lines, packet_size, random):
     source, packer, stream = Source(map(control, lines)), LinePacker(packet_size), b""
