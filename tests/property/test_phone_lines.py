@@ -41,6 +41,7 @@ def test_any_bytes_leave_a_session_that_works(parts, adopted):
     assert {line["error"]["code"] for line in lines if "error" in line} <= CODES
     rig.announce("/robot/x", "int", 5)
     rig.say(b"")
+    rig.say({"action": "pong", "id": 1_000_000})  # values pause for an app that said hello and does not answer
     rig.say({"action": "subscribe", "keys": ["/robot/x"]})
     assert [line["value"] for line in rig.lines() if line.get("key") == "/robot/x"]
 
