@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import tempfile
@@ -24,6 +25,7 @@ port = {port}
 enabled = false
 """
 LIVE_S = 20.0
+LEFT_S = 10.0
 
 
 class TalkingPhones(UmockPhones):
@@ -85,6 +87,7 @@ class MainJob:
         if robot:
             self.robot.start()
         self.daemon = None
+        self.killed = False
 
     def __enter__(self):
         return self
@@ -93,6 +96,8 @@ class MainJob:
         with suppress(ProcessLookupError):
             if self.daemon is not None and self.daemon.process.poll() is None:
                 self.daemon.stop()
+        if self.killed:
+            self.phones.do("forgive_death")
         problems = self.phones.stats()["problems"]
         status = self.phones.close()
         self.robot.kill()
@@ -100,12 +105,12 @@ class MainJob:
             assert problems == []
             assert status == 0
 
-    def start_daemon(self, *wrap):
+    def start_daemon(self, *wrap, config=""):
         """A new process of the daemon; returns it."""
         variables = [f"{name}={value}" for name, value in self.phones.environment.items()]
         self.daemon = DaemonProcess(
             self.phones.directory,
-            CONFIG.format(port=self.robot.port),
+            CONFIG.format(port=self.robot.port) + config,
             wrap=("setpriv", "--pdeathsig", "KILL", *wrap, "env", *variables),
         )
         return self.daemon.start()
@@ -113,6 +118,7 @@ class MainJob:
     def stop_daemon(self, *signals):
         """Ends it; exit status and seconds."""
         result = self.daemon.stop(*signals)
+        self.killed |= signal.SIGKILL in signals
         self.phones.do("host_gone")
         return result
 
@@ -154,7 +160,10 @@ class MainJob:
 
     def until_no_more_than(self, before):
         """Waits until the daemon has no more threads and descriptors than before; what answers us may linger."""
-        self.daemon.until(lambda: all(now <= then for now, then in zip(self.figures()[:2], before[:2], strict=True)))
+        deadline = time.monotonic() + LEFT_S
+        while any(now > then for now, then in zip(self.figures()[:2], before[:2], strict=True)):
+            assert time.monotonic() < deadline, (before, self.figures())
+            time.sleep(0.05)
 
 
 def spread(values):

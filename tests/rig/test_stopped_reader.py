@@ -11,6 +11,8 @@ pytestmark = pytest.mark.usbfs
 TOPICS, HZ = 300, 50
 OLDEST_S = 0.25  # a value at the moment of resuming may have been on its way; those of the pause are seconds old
 ALL_WITHIN_S = 2.0
+WORKING_MIB = 12  # a batch of a late turn of the loop
+CREEP_MIB = 2
 
 
 def put_each_half_second(job, seconds):
@@ -66,11 +68,17 @@ def test_the_app_stops_reading(seconds):
             min(at for at, _, line in values if line["key"] == key) for key in {line["key"] for *_, line in values}
         )
         oldest_s = resumed_s - min(first)
-        print(f"\nnot reading for {seconds} s: puts {spread(took)}; MiB {before[2]:.1f} -> {max(memory):.1f}")
+        half = len(memory) // 2
+        print(
+            f"\nnot reading for {seconds} s: puts {spread(took)}; MiB {before[2]:.1f}, in the halves of the pause ",
+            end="",
+        )
+        print(f"at most {max(memory[:half]):.1f} and {max(memory[half:]):.1f}")
         print(f"resumed: {len(first)} values in the first transfer, first after {values[0][0] * 1000:.0f} ms, ", end="")
         print(f"oldest {oldest_s * 1000:.0f} ms before; all topics after {last_new * 1000:.0f} ms")
-        assert max(took) < 1.0
-        assert max(memory) - before[2] < 4
+        assert max(took) < 2.0
+        assert max(memory) - before[2] < WORKING_MIB
+        assert max(memory[half:]) - max(memory[:half]) < CREEP_MIB
         assert oldest_s < OLDEST_S
         assert min(line["time"] for _, _, line in values) > resumed_s - OLDEST_S
         assert last_new < ALL_WITHIN_S
