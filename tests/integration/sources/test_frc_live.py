@@ -274,3 +274,37 @@ def test_the_tables_stay_away_by_default_and_where_a_program_has_them(robot, run
         watch.until_types({"Command/MatchType": "string"})
         assert table.types() == {".type": "string"}
         assert not [name for name in robot.types() if name.startswith("/DriverStation")]
+
+
+def test_what_goes_wrong_is_counted_one_to_one(robot, run_daemon):
+    bench = Bench()
+    daemon = run_daemon(bench.table())
+    watch = Watch(robot, "/FRC/field/")
+    faults = "loss dup reorder truncate zero-tag overrun unknown-tag bad-text station-6 split merge slow"
+    station = bench.station("--robot", "--faults", faults, "--seed", "5", "--seconds", "14")
+    with station:
+        watch.until_types({"Command/Control": "struct:FrcDsControl", "Robot/Status": "struct:FrcRioStatus"}, 30)
+        assert station.wait(40) == 0
+    injected = station.events[-1]["faults"]
+    watch.until_value("Link/rio2ds-udp/Connected", False)
+    watch.until(lambda: watch.value("Link/rio2ds-udp/Age_ms") > 1500)
+    for protocol in ("ds2rio-udp", "rio2ds-udp"):
+
+        def told(counter: str, protocol: str = protocol) -> int:
+            return int(watch.value(f"Link/{protocol}/{counter}"))
+
+        def did(*names: str, protocol: str = protocol) -> int:
+            return sum(injected.get(f"{protocol}/{name}", 0) for name in names)
+
+        assert told("Truncated") == did("truncate") > 0
+        assert told("Faults") == did("zero-tag", "overrun") > 0
+        assert told("UnknownTags") == did("unknown-tag") > 0
+        assert told("TextReplaced") == did("bad-text")
+        assert told("UnknownValues") == did("station-6")
+        assert told("RateLimited") == told("Rejected") == 0
+        if protocol == "ds2rio-udp":  # the robot's answers echo the numbers of whatever reached it
+            assert told("Duplicates") == did("dup") > 0
+            assert abs(told("OutOfOrder") - did("reorder")) <= 1  # one may still be held at the end
+            assert abs(told("SequenceGaps") - did("loss", "truncate", "reorder")) <= 2
+    assert watch.value("Link/rio2ds-tcp/Faults") == 0  # frames cut anywhere are put together again
+    assert "Traceback" not in "\n".join(daemon.log)
