@@ -94,7 +94,7 @@ class Observer:
         self._way = way or WayToRobot()
         self._has_network = has_network
         self._rates = RateMeter()
-        self._counted: dict[str, int] = {}
+        self._counted: dict[tuple[LinkId, str], int] = {}
         self._was_connected = False
         self._refusing: str | None = None
         self._losses = 0
@@ -132,9 +132,11 @@ class Observer:
         """Note the conditions that are seen from outside."""
         self._watch_robot(now)
         core = self._relay.core
-        for facts in self._phones():
+        phones = self._phones()
+        for facts in phones:
             link = core.links.get(facts.link) if facts.link is not None else None
             self._watch_phone(facts, link, now)
+        self._forget_gone({facts.name for facts in phones}, now)
         unresolved = {
             topic.key: topic.unresolved_since
             for topic in core.topics
@@ -300,16 +302,26 @@ class Observer:
             return
         stalled = link.stale(now) or link.blocked_since is not None
         board.set("app-stalled", name, stalled, now)
-        for _ in range(self._increase(f"{link.ident}:bad", link.counters[GARBAGE])):
+        for _ in range(self._increase(link.ident, GARBAGE, link.counters[GARBAGE])):
             board.happened("app-garbage", name, now)
-        if self._increase(f"{link.ident}:refused", link.counters["refused_puts"]):
+        if self._increase(link.ident, "refused_puts", link.counters["refused_puts"]):
             data = {"code": link.refused_code, "topic": link.refused_topic}
             board.happened("put-refused", name, now, data=data)
 
-    def _increase(self, name: str, total: int) -> int:
-        """How much a counter grew since the last look."""
-        before = self._counted.get(name, 0)
-        self._counted[name] = total
+    def _forget_gone(self, names: set[str], now: float) -> None:
+        """A phone that nobody knows any more has no issue, and a link that is over no figures."""
+        for issue in self.board.open_issues():
+            if issue.code == "app-stalled" and issue.subject not in names:
+                self.board.clear(issue.code, now, issue.subject)
+        for ident, counter in [key for key in self._counted if key[0] not in self._relay.core.links]:
+            del self._counted[ident, counter]
+            self._rates.forget(f"{ident}:rx")
+            self._rates.forget(f"{ident}:tx")
+
+    def _increase(self, ident: LinkId, counter: str, total: int) -> int:
+        """How much a counter of a link grew since the last look."""
+        before = self._counted.get((ident, counter), 0)
+        self._counted[ident, counter] = total
         return min(64, total - before)
 
     # The relay.

@@ -27,6 +27,7 @@ __all__ = ["Surfaces", "instance_id"]
 
 HOST_S = 1.0
 STATE_FILE_S = 5.0
+CLOCK_STEP_S = 2.0
 BRIDGES = "/AOABridge/.bridges/"
 
 log = logging.getLogger("aoabridge.surfaces")
@@ -51,6 +52,8 @@ class Surfaces:
         state_dir: Path | None,
         stuck: Callable[[], list[str]],
         notifier: Notifier | None = None,
+        probe: HostProbe | None = None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self.notifier = notifier or Notifier()
         self._relay = relay
@@ -63,14 +66,15 @@ class Surfaces:
         self._popups = Popups()
         self._state_file = state_file
         self._stuck = stuck
-        self._probe = HostProbe(state_dir)
+        self._probe = probe or HostProbe(state_dir)
+        self._wall = wall
         self._host_at = float("-inf")
         self._written_at = float("-inf")
         self._fed_at = float("-inf")
         self._shown = False
         self._stuck_told: list[str] = []
         self._writing: asyncio.Future[None] | None = None
-        self._wall_offset_s = time.time() - time.monotonic()
+        self._wall_offset_s: float | None = None
 
     def tick(self, now: float) -> None:
         """Look at the machine, then tell every surface what has changed."""
@@ -117,10 +121,11 @@ class Surfaces:
         board.set("update-rolled-back", "update", failed is not None, now, data={"version": failed or ""})
 
     def _watch_clock(self, now: float) -> None:
-        offset_s = time.time() - now
-        step_s = offset_s - self._wall_offset_s
-        if abs(step_s) > 2:
+        offset_s = self._wall() - now
+        step_s = 0.0 if self._wall_offset_s is None else offset_s - self._wall_offset_s
+        if self._wall_offset_s is None or abs(step_s) > CLOCK_STEP_S:
             self._wall_offset_s = offset_s
+        if abs(step_s) > CLOCK_STEP_S:
             log.info("wall clock stepped by %+.1f s", step_s)
             self._observer.board.happened("clock-step", "clock", now, data={"step_s": f"{step_s:+.0f}"})
 
