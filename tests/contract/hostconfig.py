@@ -48,6 +48,7 @@ def usb_device(shown):
         configuration=int(attributes["bConfigurationValue"] or 0),
         authorized=attributes["authorized"] != "0",
         power_control=attributes["power/control"],
+        peer=shown.peer,
         interfaces=tuple(_interface(interface) for interface in shown.interfaces),
     )
 

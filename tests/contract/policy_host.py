@@ -218,16 +218,23 @@ class PolicyHost:
             self._start_job(self._open(port_id, action, self._links.get(port_id)))
         elif isinstance(action, ClearHalts):
             link = self._links[port_id]
-            link.phone.clear_halt(link.in_address)
-            link.phone.clear_halt(link.out_address)
+            for address in (link.in_address, link.out_address):
+                if self.rig.board.injector.take("clear_halt") is None:
+                    link.phone.clear_halt(address)
         elif isinstance(action, Close):
             self._end_link(port_id)
             return self.table.on_result(port_id, "close", None, self._now())
         elif isinstance(action, Reset):
             phone = self._links[port_id].phone
+            device = self.table.machine(port_id).device
             self._end_link(port_id)
-            phone.reset()
-            return self.table.on_result(port_id, "reset", None, self._now())
+            result = None
+            try:
+                self._inject("reset", "reset", device)
+                phone.reset()
+            except UsbError as error:
+                result = error
+            return self.table.on_result(port_id, "reset", result, self._now())
         return None
 
     def _start_job(self, generator):
@@ -347,6 +354,7 @@ class PolicyHost:
             self._inject("set_configuration", "set_configuration", action.device)
             phone.set_configuration(1)
         chosen = candidates[action.turn % len(candidates)]
+        phone.reached("claim")
         self._inject("claim", "claim", action.device)
         result = phone.claim(chosen.number, self)
         if result < 0:

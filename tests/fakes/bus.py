@@ -227,6 +227,7 @@ class FakeBackend(usb.backend.IBackend):
             if dev_handle.transfers:
                 self.bus.calls_after_close += 1  # a thread is inside a transfer: undefined in libusb
             self.drop(dev_handle)
+            self._inject("close", dev_handle.device.phone)
 
     def drop(self, handle):
         """Ends a handle: transfers cancelled, claims gone."""

@@ -62,6 +62,8 @@ class Phone(ControlRequests):
         self._others = {}
 
         self._held_by_other = {}
+        self._cut = None
+        self._sweep = None
         super().__init__()
 
     # on and off the bus
@@ -99,6 +101,7 @@ class Phone(ControlRequests):
     def _enter_accessory(self, adopted):
         self.function = Function(self.profile, self.clock, self.recorder.out_accepted)
         self._prepare_halts()
+        self._apply_faults()
         if self.profile.out_dead_until and not self._out_revived:
             self.function.out.dead = True
         for line in self.stale_lines():
@@ -335,9 +338,20 @@ class Phone(ControlRequests):
 
     def unplug_in_transfer(self, direction, after_bytes):
         """Unplugs once that many bytes of the next transfer of this direction moved."""
-        if self.function is not None:
-            pipe = self.function.in_ if direction == "read" else self.function.out
+        self._cut = (direction, after_bytes)
+        self._apply_faults()
+
+    def _apply_faults(self):
+        """Scripted faults wait for the accessory, if it is not there yet."""
+        function = self.function
+        if function is None:
+            return
+        if self._cut is not None:
+            (direction, after_bytes), self._cut = self._cut, None
+            pipe = function.in_ if direction == "read" else function.out
             pipe.cut = (after_bytes, self.unplug)
+        if self._sweep is not None:
+            function.out.split_transfers(*self._sweep)
 
     def accept_out_then_nak(self, count, min_length, on_reached):
         """The next OUT transfer of at least `min_length` bytes is accepted up to `count`, then NAKed for good."""
@@ -346,8 +360,10 @@ class Phone(ControlRequests):
 
     def sweep_out(self, sweep, nak_s):
         """Each transfer accepts k bytes, then NAKs; k goes through every split point (primes above 64)."""
-        if self.function is not None and sweep == "every_split":
-            self.function.out.split_transfers(nak_s, split_points())
+        if sweep != "every_split":
+            raise ValueError(f"unknown sweep {sweep!r}")
+        self._sweep = (nak_s, split_points())
+        self._apply_faults()
 
     def resume_out(self):
         if self.function is not None:

@@ -129,6 +129,7 @@ class SysfsDevice:
     name: str
     attributes: dict
     interfaces: tuple = ()
+    peer: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,8 @@ class DeviceView:
         }
         if self.serial_in_sysfs:
             attributes["serial"] = self.serial_in_sysfs
-        return SysfsDevice(port, attributes, tuple(self._interfaces(port)) if configured else ())
+        peer = {profile.at: profile.accessory_at or "", profile.accessory_at: profile.at}[port]
+        return SysfsDevice(port, attributes, tuple(self._interfaces(port)) if configured else (), peer)
 
     def _interfaces(self, port):
         for interface in self.interfaces:

@@ -91,7 +91,7 @@ class Traffic:
         for size in list(sizes) * repeat:
             pieces.append(data[at : at + size])
             at += size
-        zero_packets = {None: None, True: True, False: False, "never": False, "after_multiples": True}[zlp]
+        zero_packets = None if zlp is None else zlp not in (False, "never")
         self._play((gap_s, piece, zero_packets) for piece in pieces)
 
     def app_chunks(self, seed, lines, alphabet="ascii"):

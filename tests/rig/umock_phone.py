@@ -49,6 +49,9 @@ class UmockRig:
         self.clock = ThreadClock(self.lock)
         self.board = Board(case["phones"], case.get("inject", []), self.clock, self)
         self.library_calls = 0
+        for entry in case.get("inject", []):
+            if entry["op"] in ("open", "close"):
+                self.problems.append(f"{entry['op']} cannot be forced below libusb")
 
     # transport of the board
 
@@ -60,6 +63,7 @@ class UmockRig:
         node.make_fifo(self.root, self.node_mode)
         record = self._record(phone, bus, address)
         self.testbed.add_from_string(record)
+        self._link_peer(phone, node)
         node.put_in_place()
         self.nodes[phone] = node
         self.all_nodes.append(node)
@@ -93,9 +97,24 @@ class UmockRig:
         node = self.nodes.pop(phone)
         for path in reversed(node.interface_paths):
             self.testbed.remove_device(path)
+        shutil.rmtree(self._port_directory(node), ignore_errors=True)
         self.testbed.detach_ioctl(node.path)
         self.testbed.remove_device(node.syspath)
         node.unlink()
+
+    def _port_directory(self, node):
+        return self.root / node.syspath.lstrip("/") / "port"
+
+    def _link_peer(self, phone, node):
+        """The socket's other bus, for a phone that comes back there."""
+        bus, address = self.board.address(phone)
+        peer = phone.view.sysfs(phone.port, bus, address, phone.configured).peer
+        if peer:
+            hub, _, number = peer.rpartition("." if "." in peer else "-")
+            directory = self._port_directory(node)
+            directory.mkdir(exist_ok=True)
+            name = f"{hub}-port{number}" if "." in peer else f"usb{hub}-port{number}"
+            (directory / "peer").symlink_to(f"../{name}")
 
     # records
 
@@ -126,7 +145,7 @@ class UmockRig:
             f"E: TYPE={klass[0]}/{klass[1]}/{klass[2]}",
             f"E: ID_USB_INTERFACES={interfaces}",
             "A: power/control=on\\n",
-            *(f"A: {key}={shown.attributes[key]}\\n" for key in SYSFS_ORDER if key in shown.attributes),
+            *(attribute(key, shown.attributes[key]) for key in SYSFS_ORDER if key in shown.attributes),
             f"H: descriptors={(phone.view.device + phone.view.configuration).hex().upper()}",
         ]
         record = "\n".join(lines) + "\n\n"
@@ -165,6 +184,11 @@ class UmockRig:
             for node in self.all_nodes:
                 node.close()
         self.clock.stop()
+
+
+def attribute(key, value):
+    """A line of a record; the kernel shows an attribute without value as an empty file."""
+    return f"A: {key}={value}\\n" if value else f"A: {key}="
 
 
 def serve(rig, path):
