@@ -1,6 +1,7 @@
 """Run benchmark suites and compare them with their targets and with an earlier run.
 
-    python -m benchmarks [--json] [--save FILE] [--compare FILE] [SUITE ...]
+    python -m benchmarks [--json] [--save FILE] [--compare FILE] [--long] [--realtime] [SUITE ...]
+    python -m benchmarks --report [--runs N] [--realtime]
 
 Each suite is a module of this package with ``rows()``: (name, measured, limit or None, unit). A measured value above
 its limit is a miss; the exit status says whether there was one.
@@ -14,6 +15,9 @@ import platform
 import sys
 from pathlib import Path
 
+from benchmarks import LONG_VARIABLE
+from benchmarks.report import write_report
+
 SUITES = ("structs", "j519", "robotlib", "nt", "stages", "endtoend", "libusb", "load", "overload", "startup")
 Row = tuple[str, float, float | None, str]
 
@@ -25,7 +29,17 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one object on stdout instead of tables")
     parser.add_argument("--save", type=Path, metavar="FILE", help="store this run")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="show the change against a stored run")
+    parser.add_argument("--long", action="store_true", help="overload runs of a minute each")
+    parser.add_argument("--realtime", action="store_true", help="go before other work on the machine (needs root)")
+    parser.add_argument("--report", action="store_true", help="medians of several runs into docs/performance.md")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="for --report")
     arguments = parser.parse_args()
+    if arguments.realtime:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    if arguments.long:
+        os.environ[LONG_VARIABLE] = "1"
+    if arguments.report:
+        return write_report(arguments.suites or SUITES, arguments.runs, machine())
     unknown = set(arguments.suites) - set(SUITES)
     if unknown:
         parser.error(f"unknown suite {', '.join(sorted(unknown))}")
@@ -58,7 +72,8 @@ def machine() -> str:
         ),
         platform.machine(),
     )
-    return f"{model}, {len(os.sched_getaffinity(0))} CPUs, Python {platform.python_version()}"
+    first = ", real-time priority" if os.sched_getscheduler(0) == os.SCHED_RR else ""
+    return f"{model}, {len(os.sched_getaffinity(0))} CPUs, Python {platform.python_version()}{first}"
 
 
 def show(name: str, rows: list[Row], before: dict[str, float]) -> None:

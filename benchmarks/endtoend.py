@@ -10,8 +10,9 @@ from benchmarks.phone import Arrival, BenchPipe
 from benchmarks.robot import PUT_PREFIX, Robot, robot
 from benchmarks.running import Row, RunningBridge, percentile, running, wait_until
 
-SECONDS: Final = 4.0
+SECONDS: Final = 3.0
 ADDED_SECONDS: Final = 11.0  # 1 000 values a second: more than 10 000 samples
+TURNS: Final = 3
 SETTLE_S: Final = 0.5  # rounds before this one started the streams up
 SUBSCRIPTIONS: Final = 200
 LATE_MS: Final = 20.0
@@ -27,15 +28,14 @@ def down_rows() -> list[Row]:
     """A robot that flushes its 20 topics at 50 Hz, to a phone that only listens."""
     with robot() as far:
         far.publish(20)
-        floor = BenchPipe()
-        relay = FloorRelay(floor, far.port)
-        relay.open()
-        floor_ages = ages_ms(stream(far, floor, 1000, 0.02, SECONDS)[0])
-        relay.close()
-        pipe = BenchPipe()
-        with running(far.port, [pipe]):
-            subscribe(pipe, 20)
-            ages = ages_ms(stream(far, pipe, 1000, 0.02, SECONDS)[0])
+        ages: list[float] = []
+        floor_ages: list[float] = []
+        for _ in range(TURNS):  # in turns: what else the machine does must not hit one side alone
+            floor_ages += floor_down_ms(far)
+            pipe = BenchPipe()
+            with running(far.port, [pipe]):
+                subscribe(pipe, 20)
+                ages += ages_ms(stream(far, pipe, 1000, 0.02, SECONDS / TURNS)[0])
     p50, floor_p50 = percentile(ages, 0.5), percentile(floor_ages, 0.5)
     return [
         ("NT to phone, p50", p50, 2.0, "ms"),
@@ -44,6 +44,16 @@ def down_rows() -> list[Row]:
         ("NT to phone, floor relay p99", percentile(floor_ages, 0.99), None, "ms"),
         ("NT to phone, p50 over floor relay", p50 / floor_p50, 2.5, "x"),
     ]
+
+
+def floor_down_ms(far: Robot) -> list[float]:
+    """The ages of values at the floor relay's phone."""
+    pipe = BenchPipe()
+    relay = FloorRelay(pipe, far.port)
+    relay.open()
+    ages = ages_ms(stream(far, pipe, 1000, 0.02, SECONDS / TURNS)[0])
+    relay.close()
+    return ages
 
 
 def up_rows() -> list[Row]:
@@ -74,8 +84,8 @@ def added_down_rows() -> list[Row]:
             woken = watch_waits(subject)
             arrivals, _ = stream(far, pipe, 1000, 0.02, ADDED_SECONDS)
             added = added_ms(arrivals, woken)
+    assert len(added) >= 10_000
     return [
-        ("added latency down, samples (negative)", -float(len(added)), -10_000.0, "1"),
         ("added latency down, p50", percentile(added, 0.5), 1.0, "ms"),
         ("added latency down, p99", percentile(added, 0.99), 3.0, "ms"),
     ]
