@@ -33,6 +33,8 @@ __all__ = ["LinkHost", "Relay", "Spy"]
 
 PATIENCE_S: Final = 0.025  # a phone that puts 50 times a second takes what can wait along in its own flushes
 
+RETRY_S = 0.1  # after a turn that broke off
+
 _log = logging.getLogger("aoabridge.relay")
 
 
@@ -119,7 +121,10 @@ class Relay:
 
     def link_event(self, link: LinkId, event: PumpEvent) -> None:
         """What the pump of a link saw, in order."""
-        self._LINK_EVENTS[type(event)](self, link, event)
+        try:
+            self._LINK_EVENTS[type(event)](self, link, event)
+        except Exception:  # noqa: BLE001 (top of the loop: what comes behind this event must not be lost)
+            _log.exception("event of link %d dropped", link, extra={"repeat": "relay-event"})
         self.turn_soon()
 
     def link_down(self, link: LinkId) -> None:
@@ -237,8 +242,17 @@ class Relay:
         self._scheduled = False
         if self._closed:
             return
-        core, nt = self.core, self.nt
         now = self._clock()
+        due = now + RETRY_S
+        try:
+            due = self._do_turn(now)
+        except Exception:  # noqa: BLE001 (top of the loop: without its next alarm nothing would be relayed again)
+            _log.exception("turn of the relay broken off", extra={"repeat": "relay-turn"})
+        self._sleep_until(due, now)
+
+    def _do_turn(self, now: float) -> float:
+        """Returns when the next turn is due."""
+        core, nt = self.core, self.nt
         events = nt.take_events()
         if self.watch is not None:
             self.watch(events, now)
@@ -257,7 +271,7 @@ class Relay:
         if self.on_turn is not None:
             self.on_turn(now)
         due = core.next_deadline(now)
-        self._sleep_until(due if again is None else min(due, again), now)
+        return due if again is None else min(due, again)
 
     def _send(self, now: float) -> float | None:
         """Hand the core's orders and own values to NetworkTables; returns when it wants to be called again."""

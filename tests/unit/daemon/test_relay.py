@@ -1,0 +1,75 @@
+"""The relay's loop goes on, whatever one turn or one event does."""
+
+import asyncio
+import logging
+
+from aoabridge.adapters.nt import NtClient, NtSettings
+from aoabridge.adapters.usb_pump import Accepted, Chunk
+from aoabridge.bridge.core import BridgeCore, CoreSettings
+from aoabridge.bridge.link import LinkInfo
+from aoabridge.daemon.relay import Relay
+
+
+class Host:
+    """Takes every transfer; the test says what became of it."""
+
+    def __init__(self):
+        self.taken = []
+
+    def ready(self, link):
+        return True
+
+    def offer(self, link, data):
+        self.taken.append((link, data))
+        return True
+
+
+async def until(condition):
+    for _ in range(500):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("condition not met in time")
+
+
+def relay():
+    """Without a robot: the client is never opened."""
+    return Relay(BridgeCore(CoreSettings()), NtClient(NtSettings("test"), wake=lambda: None))
+
+
+def test_a_turn_that_breaks_off_is_logged_and_followed_by_another(caplog):
+    async def run():
+        loop = relay()
+        turns = []
+
+        def on_turn(now):
+            turns.append(now)
+            if len(turns) == 1:
+                raise ValueError("a bug")
+
+        loop.on_turn = on_turn
+        loop.turn_soon()
+        await until(lambda: len(turns) >= 2)
+        loop.close()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(run())
+    assert [record.message for record in caplog.records] == ["turn of the relay broken off"]
+
+
+def test_an_event_that_fails_costs_nothing_but_itself(caplog):
+    async def run():
+        loop, host = relay(), Host()
+        loop.link_up(host, 1, LinkInfo("phone", 512))
+        await until(lambda: host.taken)
+        loop.link_event(7, Chunk(b"of nobody", 0.0))
+        first = host.taken[-1][1]
+        loop.link_event(1, Accepted(len(first), error=False, t=loop._clock()))
+        loop.link_event(1, Chunk(b'{"action":"ping","id":1}\n', loop._clock()))
+        await until(lambda: b'{"pong":1}' in host.taken[-1][1])
+        loop.link_down(1)
+        loop.close()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(run())
+    assert [record.message for record in caplog.records] == ["event of link 7 dropped"]
