@@ -24,7 +24,7 @@ class MachineWatch:
         """Look for a USB host every few seconds: its controller may be switched on while we run."""
         if self._wants_usb and now >= self._look_at:
             self._look_at = now + LOOK_S
-            self._board.set("usb-none", "usb", not any(self._buses.glob("usb*")), now)
+            self._board.set("usb-none", "usb", not any(self._buses.glob("*")), now)
 
     def note_load(self, late_s: float, cpu_percent: float | None, overloaded: bool, now: float) -> None:
         """How late this look is, this process's share of a core, and whether values are being skipped."""
