@@ -47,6 +47,10 @@ def _play(args: argparse.Namespace, show: Callable[[dict[str, Any]], None]) -> i
         return int(importlib.import_module("aoabridge.daemon.simulate").run_simulation(args, show))
     except ValueError as error:  # a fault or station that does not exist
         raise CommandError(str(error), Exit.USAGE, f"aoabridge simulate {args.kind} --help") from None
+    except PermissionError as error:
+        raise CommandError(f"port refused: {error.strerror}", Exit.PERMISSION, "choose a port above 1023") from None
+    except OSError as error:
+        raise CommandError(f"port or address: {error.strerror}", Exit.NEGATIVE, "end the other program") from None
 
 
 def _say(event: dict[str, Any]) -> None:

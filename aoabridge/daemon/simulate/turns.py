@@ -88,8 +88,7 @@ class Copies:
         """ValueError: no such protocol here, or no address."""
         self._datagrams: dict[str, list[Address]] = {}
         self._streams: dict[str, list[_StreamCopy]] = {}
-        self._socket = DatagramSocket(lambda _data, _sender: None)
-        self._socket.open("0.0.0.0", 0)
+        streams: list[tuple[str, Address]] = []
         for text in targets:
             protocol, _, target = text.partition("@")
             if protocol not in protocols:
@@ -100,7 +99,11 @@ class Copies:
             if protocol.endswith("-udp"):
                 self._datagrams.setdefault(protocol, []).append(address)
             else:
-                self._streams.setdefault(protocol, []).append(_StreamCopy(address))
+                streams.append((protocol, address))
+        self._socket = DatagramSocket(lambda _data, _sender: None)
+        self._socket.open("0.0.0.0", 0)
+        for protocol, address in streams:
+            self._streams.setdefault(protocol, []).append(_StreamCopy(address))
 
     def datagram(self, protocol: str, data: bytes) -> None:
         """One datagram was sent."""
