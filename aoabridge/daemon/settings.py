@@ -18,6 +18,11 @@ def core_settings(config: Config) -> CoreSettings:
         own.append(f"/SmartDashboard/{config.nt.alerts}/*")
     roots = (("FRC", config.sources.frc), ("J519", config.sources.j519), ("Teleop", config.sources.teleop))
     own += [f"/{root}/{source.name}/*" for root, sources in roots for source in sources if source.enabled]
+    for source in config.sources.frc:
+        if source.enabled and source.write_fms_info:
+            own.append("/FMSInfo/*")
+        if source.enabled and source.write_driver_station:
+            own.append("/DriverStation/*")
     return CoreSettings(
         relay=config.relay,
         access=config.access,

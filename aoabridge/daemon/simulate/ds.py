@@ -45,7 +45,7 @@ class _Bench:
         settings = DsSettings(
             args.team, args.generation, args.udp_port or CONTROL_PORT, args.battery, with_robot=args.robot
         )
-        self._fms = address_of(args.fms, (OWN, FMS_UDP_PORT))
+        self._fms = address_of(args.to or args.fms, (OWN, FMS_UDP_PORT))
         self._tcp_port = args.tcp_port or FMS_TCP_PORT
         self._faults = FrcFaults(parse_frc_faults(args.faults), seed=args.seed or 1, loss=args.loss)
         self._copies = Copies(args.copy, SENT)
