@@ -3,6 +3,7 @@
 import atexit
 import socket
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -36,7 +37,7 @@ class BenchServer:
         self._publishers = Publishers(self._make_setter, self._own)
         self._types: dict[str, str] = {}
         self._values: dict[str, NtValue] = {}
-        self._updates: list[Update] = []
+        self._arrivals: list[tuple[float, Update]] = []
 
     def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
         """Listen on ``port`` (0 = a free one) and return it; OSError if it is taken."""
@@ -93,9 +94,13 @@ class BenchServer:
 
     def take_updates(self) -> list[Update]:
         """Remove and return every value that clients set since the last call, in order."""
+        return [update for _, update in self.take_arrivals()]
+
+    def take_arrivals(self) -> list[tuple[float, Update]]:
+        """The same, each with the monotonic time at which it came."""
         with self._lock:
-            updates, self._updates = self._updates, []
-            return updates
+            arrivals, self._arrivals = self._arrivals, []
+        return arrivals
 
     def now_us(self) -> int:
         """Return the server's clock."""
@@ -111,12 +116,13 @@ class BenchServer:
         self._poller.start()
 
     def _on_batch(self, batch: Batch) -> None:
+        now = time.monotonic()
         with self._lock:
             for event in batch.events:
                 if isinstance(event, Update):
                     self._values[event.topic] = event.value
-                    if len(self._updates) < MAX_WAITING:
-                        self._updates.append(event)
+                    if len(self._arrivals) < MAX_WAITING:
+                        self._arrivals.append((now, event))
                 elif isinstance(event, Announced):
                     self._types[event.topic] = event.type
                 elif isinstance(event, Unannounced):

@@ -80,9 +80,10 @@ class Demo:
 
     def _drive(self) -> None:
         """One step of the robot program."""
-        now = time.monotonic()
-        self._server.publish(self._robot.on_updates(self._server.take_updates(), now))
-        self._server.publish(self._robot.on_tick(now))
+        items = []
+        for arrived, update in self._server.take_arrivals():  # a latency ends when the value came, not when we look
+            items += self._robot.on_updates([update], arrived)
+        self._server.publish([*items, *self._robot.on_tick(time.monotonic())])
         delay_s = max(0.001, self._robot.next_time() - time.monotonic())
         self._robot_timer = self._loop.call_later(delay_s, self._drive)
 

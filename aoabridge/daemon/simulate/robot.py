@@ -57,9 +57,11 @@ class _Robot:
         """The robot program's loop."""
         while True:
             now = time.monotonic()
-            updates = self._server.take_updates()
-            self._received += len(updates)
-            items = [*self._robot.on_updates(updates, now), *self._robot.on_tick(now)]
+            items = []
+            for arrived, update in self._server.take_arrivals():
+                self._received += 1
+                items += self._robot.on_updates([update], arrived)
+            items += self._robot.on_tick(now)
             self._published += len(items)
             self._server.publish(items)
             if self._restarts and now - self._started >= self._restarts[0]:

@@ -24,10 +24,13 @@ def test_publishes_and_remembers_what_clients_set(server: BenchServer) -> None:
             client.wait_value("/x", 1)
             client.wait_topic("/v")
             assert client.topics()["/v"] == {"type": "double", "properties": {"unit": "V"}}
+            began = time.monotonic()
             client.publish("/put", "string", "a")
             client.wait(lambda: server.latest("/put") == "a")
             assert server.types() == {"/x": "int", "/v": "double", "/put": "string"}
-            assert [(u.topic, u.value) for u in server.take_updates()] == [("/put", "a")]
+            (arrived, update), *others = server.take_arrivals()
+            assert (update.topic, update.value, others) == ("/put", "a", [])
+            assert began <= arrived <= time.monotonic()
             assert server.take_updates() == []
             server.publish([Withdrawal("/x"), Publication("/v", "double", 2.0)])
             client.wait_topic("/x", gone=True)
