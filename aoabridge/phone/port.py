@@ -18,7 +18,7 @@ from aoabridge.phone.actions import (
 from aoabridge.phone.aoa import UsbDevice
 from aoabridge.phone.attempts import Next, refuses
 from aoabridge.phone.filter import Decision
-from aoabridge.phone.record import REPLUG_GAP_S, PortRecord
+from aoabridge.phone.record import REPLUG_GAP_S, SEEN_LATE_S, PortRecord
 from aoabridge.phone.watch import Cure, Gone, Returned
 
 __all__ = [
@@ -145,7 +145,7 @@ class PortMachine(PortRecord):
         self._attempts.reset()
         if self._pending == "probe":
             return
-        after_gap = edge.gap_s >= REPLUG_GAP_S
+        after_gap = edge.gap_s >= REPLUG_GAP_S - SEEN_LATE_S
         if self.state is not PortState.SWITCHING:
             if after_gap or edge.other:
                 self._on_replug()

@@ -11,9 +11,10 @@ from aoabridge.phone.filter import Decision, Verdict
 from aoabridge.phone.ladders import FLAP_STEPS, FLAP_WAITS_S, REOPEN_WAITS_S, SLOW_WAITS_S, Ladder, StartLog
 from aoabridge.phone.watch import LinkWatch, LossLog, Presence
 
-__all__ = ["REPLUG_GAP_S", "PortRecord"]
+__all__ = ["REPLUG_GAP_S", "SEEN_LATE_S", "PortRecord"]
 
 REPLUG_GAP_S: Final = 3.0  # a phone comes back by itself in 1 to 2 s, a hand at the plug is slower
+SEEN_LATE_S: Final = 0.1  # a busy loop sees a phone leave later than it sees it return: the gap looks shorter
 
 _NEVER: Final = float("-inf")
 

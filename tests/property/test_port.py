@@ -59,7 +59,7 @@ class World:
         peer = "2-1" if port == "1-1" else "1-1"
         if self.device is not None:
             self.empty_since = self.now
-        elif mode is not None and self.now - self.empty_since >= 3.0:
+        elif mode is not None and self.now - self.empty_since >= 2.9:
             self.replugged = True
         self.device = mode and UsbDevice(  # type: ignore[assignment]
             port, vendor, product, int(port[0]), self.devnum, serial="SER1", interfaces=interfaces, peer=peer

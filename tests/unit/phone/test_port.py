@@ -409,6 +409,23 @@ def test_a_replug_costs_no_wait() -> None:
     assert bench.scan(native(9), 3.0) == [Probe(native(9))]
 
 
+def test_a_replug_that_was_seen_a_little_late_costs_no_wait() -> None:
+    bench = Bench()
+    bench.link()
+    bench.scan(None, 1)
+    bench.result("close", None)
+    assert bench.scan(native(9), 2.91) == [Probe(native(9))]
+
+
+def test_a_phone_that_comes_back_sooner_has_left_by_itself() -> None:
+    bench = Bench()
+    bench.link()
+    bench.scan(None, 1)
+    bench.result("close", None)
+    assert bench.scan(native(9), 2.8) == []
+    assert bench.state is PortState.COOLDOWN
+
+
 def test_another_phone_costs_no_wait() -> None:
     bench = Bench()
     bench.scan(native(serial="A"))
