@@ -37,7 +37,7 @@ LIMITS: Final = {  # beginning of a row's name -> what limits it now; the longes
     "50 x 100 Hz": "nothing: the writer is idle most of the time",
     "300 x 20 Hz": "two transfers of 16 KiB a round",
     "300 x 50 Hz": "ntcore's event objects, then building lines",
-    "CPU per value": "the data of 1 000 topics does not stay in the cache",
+    "CPU per value": "cold caches: a round touches 100 topics instead of 10; the core alone does not grow",
     "CPU per value and phone": "the poller's share is paid once for all phones",
     "100 000/s on": "ntcore's event objects: a third of a core",
     "100 000/s, phone": "a waiting value is a mark on its topic",

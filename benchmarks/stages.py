@@ -17,6 +17,9 @@ from benchmarks.running import Row, RunningBridge, percentile, running
 
 TOPICS: Final = 200
 REPEATS: Final = 7
+ROUND: Final = 100
+ROUNDS: Final = 300
+GROWTH: Final = 1.15
 SECONDS: Final = 4.0
 
 
@@ -106,7 +109,7 @@ def event_rows() -> list[Row]:
             time.sleep(1.0)
             far.still()
             values = [event for event in taken if event.flags & 64]
-            reader = EventReader(OwnValues(), lambda: 1)
+            reader = EventReader(OwnValues(), lambda: 1 << 62)
             cost = best_us(lambda: reader.read(values), len(values))
             bare = best_us(lambda: [(e.data.topic.getName(), e.data.value.value()) for e in values], len(values))
     return [
@@ -139,7 +142,30 @@ def core_rows() -> list[Row]:
             (f"core: line of it, packed and settled ({kind})", take_us, None, "us"),
             (f"core: both, over a bare orjson line ({kind})", (feed_us + take_us) / bare, None, "x"),
         ]
-    return [*found, *put_rows()]
+    return [*found, *growth_rows(), *put_rows()]
+
+
+def growth_rows() -> list[Row]:
+    """Rounds of 100 values, of all topics in turn."""
+    costs = {topics: round_us(topics) for topics in (100, 1_000, 5_000)}
+    return [
+        ("core: a value of 1 000 topics over one of 100", costs[1_000] / costs[100], GROWTH, "x"),
+        ("core: a value of 5 000 topics over one of 100", costs[5_000] / costs[100], None, "x"),
+    ]
+
+
+def round_us(topics: int) -> float:
+    """Median cost of a value in a round of ROUND."""
+    core = started("double", topics)
+    spans = []
+    for number in range(ROUNDS):
+        at = number * ROUND % topics
+        batch = [Update(f"/bench/{at + offset}", float(number), 1_234_567_890) for offset in range(ROUND)]
+        began = time.perf_counter()
+        core.on_updates(batch, 10.0)
+        drain(core)
+        spans.append(time.perf_counter() - began)
+    return percentile(spans, 0.5) / ROUND * 1e6
 
 
 def put_rows() -> list[Row]:
@@ -159,13 +185,13 @@ def put_rows() -> list[Row]:
     return [("core: a put line to its order and result", best_us(puts, TOPICS), None, "us")]
 
 
-def started(kind: str) -> BridgeCore:
-    """A core with one subscribed phone and TOPICS topics of a type."""
+def started(kind: str, topics: int = TOPICS) -> BridgeCore:
+    """A core with one subscribed phone and so many topics of a type."""
     core = BridgeCore(CoreSettings())
     core.on_connection(Connected("127.0.0.1:5810"), 0.0)
     schemas = {f"/.schema/struct:{name}": text.encode() for name, text in POSE_SCHEMAS.items()}
     core.on_topics([Announced(name, "structschema") for name in schemas], 0.0)
-    core.on_topics([Announced(f"/bench/{number}", kind) for number in range(TOPICS)], 0.0)
+    core.on_topics([Announced(f"/bench/{number}", kind) for number in range(topics)], 0.0)
     core.on_updates([Update(name, text, 0) for name, text in schemas.items()], 0.0)
     core.on_link_up(1, LinkInfo("bench", 512), 0.0)
     core.on_tick(2.0)

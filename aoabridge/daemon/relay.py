@@ -29,7 +29,7 @@ from aoabridge.values import (
     Withdrawal,
 )
 
-__all__ = ["LinkHost", "Relay", "Spy"]
+__all__ = ["PATIENCE_S", "LinkHost", "Relay", "Spy"]
 
 PATIENCE_S: Final = 0.025  # a phone that puts 50 times a second takes what can wait along in its own flushes
 

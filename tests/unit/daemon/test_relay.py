@@ -7,7 +7,8 @@ from aoabridge.adapters.nt import NtClient, NtSettings
 from aoabridge.adapters.usb_pump import Accepted, Chunk
 from aoabridge.bridge.core import BridgeCore, CoreSettings
 from aoabridge.bridge.link import LinkInfo
-from aoabridge.daemon.relay import Relay
+from aoabridge.daemon.relay import PATIENCE_S, Relay
+from aoabridge.values import Publication
 
 
 class Host:
@@ -73,3 +74,27 @@ def test_an_event_that_fails_costs_nothing_but_itself(caplog):
     with caplog.at_level(logging.ERROR):
         asyncio.run(run())
     assert [record.message for record in caplog.records] == ["event of link 7 dropped"]
+
+
+class Client(NtClient):
+    """Notes until when each publication may wait."""
+
+    def __init__(self):
+        super().__init__(NtSettings("test"), wake=lambda: None)
+        self.waits = []
+
+    def publish(self, items, by=float("-inf")):
+        self.waits.append(by)
+        super().publish(items, by)
+
+
+def test_status_may_wait_for_a_put_and_a_source_may_not():
+    async def run():
+        client = Client()
+        loop = Relay(BridgeCore(CoreSettings()), client, clock=lambda: 100.0)
+        loop.publish([Publication("/source", "int", 1)])
+        loop.publish([Publication("/status", "int", 1)], urgent=False)
+        loop.close()
+        return client.waits
+
+    assert asyncio.run(run()) == [100.0, 100.0 + PATIENCE_S]
