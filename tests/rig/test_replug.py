@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from contract.realtime import Noise
 from rig.main_job import MainJob, spread
 
 pytestmark = pytest.mark.usbfs
@@ -70,6 +71,7 @@ def test_unplugged_at_a_random_byte(times):
     took = []
     with traffic_job() as job:
         before = job.figures()
+        noise = Noise()
         for _ in range(times):
             unplugged = random_cut(job, rng)
             link = len([event for event in job.phones.do("events") if event["event"] == "attach"])
@@ -86,6 +88,7 @@ def test_unplugged_at_a_random_byte(times):
             assert_nothing_stale(job, job.robot.samples, first, link + 2)  # native, then accessory
             lines = [line for line in job.phones.messages(since=heard) if "key" in line]
             assert all(line["time"] * 1e6 > replugged_us for line in lines), "an old value"
+        noise.stop()
         job.until_no_more_than(before)
         after = job.figures()
         seen = job.phones.stats()["phones"]["p1"]
@@ -93,8 +96,9 @@ def test_unplugged_at_a_random_byte(times):
         print(f"\nlive after the accessory appeared: {spread(since_accessory)}; after the plug: {spread(since_plug)}")
         print(f"slowest: {slowest}")
         print(f"threads, descriptors, MiB: {before} -> {after}")
-        assert max(since_accessory) < LIVE_WITHIN_S
-        assert max(since_plug) < PLUG_TO_LIVE_S
+        relaxed_s = noise.relaxation("live_s", 1.0)
+        assert max(since_accessory) < LIVE_WITHIN_S + relaxed_s
+        assert max(since_plug) < PLUG_TO_LIVE_S + relaxed_s
         assert seen["start"] == seen["claims"] == times + 1
         assert seen["lines_corrupt"] == 0
         assert after[2] - before[2] < 8
