@@ -302,6 +302,7 @@ class Node:
 
     def _submit_bulk(self, urb, endpoint, content, length, zero_packet):
         op = "read" if endpoint & 0x80 else "write"
+        self._need_claim(endpoint)
         pipe = self.phone.pipe(endpoint)
         entry = self.rig.board.injector.take(op, has_data=pipe is not None and not getattr(pipe, "idle", False))
         self.pending[urb.address] = urb
@@ -316,6 +317,13 @@ class Node:
         )
         self.phone.submit(urb.transfer)
         return 0
+
+    def _need_claim(self, endpoint):
+        """The kernel would claim by itself and complain in its log; a host must not rely on that."""
+        for interface in self.view.interfaces:
+            addresses = {item.address for item in interface.endpoints}
+            if endpoint in addresses and interface.number not in self.phone.holders:
+                self.rig.problems.append(f"transfer on endpoint {endpoint:#x} without a claim")
 
     def _bulk_done(self, urb):
         if urb.address in self.pending:
