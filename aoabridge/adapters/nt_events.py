@@ -35,10 +35,12 @@ class RawEvent(Protocol):
     @property
     def flags(self) -> int:
         """Return the bits above."""
+        ...
 
     @property
     def data(self) -> Any:
         """Return the part of the event's kind."""
+        ...
 
 
 class OwnValues:

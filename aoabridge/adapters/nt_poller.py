@@ -27,6 +27,7 @@ class EventSource(Protocol):
 
     def read(self) -> Sequence[RawEvent]:
         """Remove and return all waiting events."""
+        ...
 
     def resubscribe(self, how: Subscribe) -> None:
         """Replace the subscription."""

@@ -127,12 +127,13 @@ class Publishers:
             return "type-mismatch"
         try:
             publisher = self._publisher(topic, type_string, properties)
-            code = None if publisher.setter(value) else "type-mismatch"
+            accepted = publisher.setter(value)
         except (TypeError, ValueError, OverflowError):  # no UTF-8, beyond int64: ntcore's binding refuses it
-            code = "bad-value"
-        if code is not None:
             self._forget(topic)  # a refused value leaves no topic behind
-            return code
+            return "bad-value"
+        if not accepted:
+            self._forget(topic)
+            return "type-mismatch"
         publisher.value = value
         if not publisher.unflushed:
             publisher.unflushed = True

@@ -41,6 +41,7 @@ class BenchServer:
 
     def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
         """Listen on ``port`` (0 = a free one) and return it; OSError if it is taken."""
+        chosen = port
         for left in reversed(range(PORT_TRIES if port == 0 else 1)):
             chosen = port or _free_port(host)
             try:

@@ -78,12 +78,15 @@ class Pipe(Protocol):
     @property
     def packet_size(self) -> int:
         """Largest packet of the OUT endpoint in bytes."""
+        ...
 
     def read(self, timeout_ms: int) -> bytes | None:
         """Bytes (b"" = a zero-length packet), None if nothing came in time."""
+        ...
 
     def write(self, data: bytes, timeout_ms: int) -> int:
         """Bytes taken in time."""
+        ...
 
     def clear_halt_in(self) -> None:
         """Clears the halt of the IN endpoint."""

@@ -27,8 +27,8 @@ T = TypeVar("T")
 
 def human_terminal(stream: TextIO | None = None) -> bool:
     """True if a person looks at it and the terminal can move its cursor."""
-    stream = sys.stdout if stream is None else stream
-    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    output = sys.stdout if stream is None else stream
+    return output.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def coloured(args: argparse.Namespace, stream: TextIO | None = None) -> bool:

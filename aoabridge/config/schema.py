@@ -34,7 +34,9 @@ __all__ = [
     "MAX_PATTERNS",
     "ROOT",
     "Key",
+    "Period",
     "Reload",
+    "Servers",
     "Table",
 ]
 

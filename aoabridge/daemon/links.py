@@ -42,6 +42,7 @@ class LinkSink(Protocol):
 
     def link_farewell(self, link: LinkId) -> bytes:
         """The next transfer of an orderly end (rest of a line, then the disconnect line); b"" = no more."""
+        ...
 
     def link_down(self, link: LinkId, reason: str) -> None:
         """The link is over; nothing of it follows."""
@@ -52,6 +53,7 @@ class Watcher(Protocol):
 
     def fileno(self) -> int:
         """The descriptor to wait on."""
+        ...
 
     def drain(self, on_event: Callable[[], None]) -> None:
         """Empties the queue, calls ``on_event`` if there was anything."""

@@ -43,9 +43,11 @@ class LinkHost(Protocol):
 
     def ready(self, link: LinkId) -> bool:
         """True if no transfer is under way."""
+        ...
 
     def offer(self, link: LinkId, data: bytes) -> bool:
         """Start one transfer; its result comes as an ``Accepted`` event."""
+        ...
 
 
 class Spy(Protocol):

@@ -91,7 +91,7 @@ class _Process:
         notifier = bridge.surfaces.notifier
         notifier.ready()
         log.info("ready", extra={"code": "ready"})
-        self._keep_if_good(start.loaded)
+        self._keep_if_good(bridge, start.loaded)
         await self._ending.wait()
         notifier.stopping()
         log.info("stopping", extra={"code": "stopping"})
@@ -177,9 +177,9 @@ class _Process:
         self._note_origins(bridge, loaded)
         bridge.observer.board.set("config-restart", "config", bool(waiting), time.monotonic())
         log.info("configuration read again", extra={"code": "reloaded"})
-        self._keep_if_good(loaded)
+        self._keep_if_good(bridge, loaded)
 
-    def _keep_if_good(self, loaded: LoadResult) -> None:
+    def _keep_if_good(self, bridge: Bridge, loaded: LoadResult) -> None:
         """A valid file that has run for a while is the one to fall back on."""
         if self._good_timer is not None:
             self._good_timer.cancel()
@@ -187,7 +187,12 @@ class _Process:
         if path is not None and loaded.text and not loaded.errors and loaded.source != str(path):
             loop = asyncio.get_running_loop()
             text = loaded.text
-            self._good_timer = loop.call_later(GOOD_AFTER_S, lambda: loop.run_in_executor(None, _keep, path, text))
+
+            def keep() -> None:
+                kept = loop.run_in_executor(None, _keep, path, text)
+                kept.add_done_callback(lambda done: bridge.surfaces.note_write("last good", done.result()))
+
+            self._good_timer = loop.call_later(GOOD_AFTER_S, keep)
 
     def _plug_in_simulated(self, bridge: Bridge) -> None:
         for number in range(self._options.flags.simulate):
@@ -197,11 +202,13 @@ class _Process:
             phone.start()
 
 
-def _keep(path: Path, text: str) -> None:
+def _keep(path: Path, text: str) -> bool:
     try:
         write_atomically(path, text.encode())
     except OSError as error:
         log.warning("cannot keep the configuration as last good: %s", error, extra={"code": "disk-read-only"})
+        return False
+    return True
 
 
 def _level(configured: str, options: RunOptions) -> str:

@@ -73,8 +73,11 @@ class Surfaces:
         self._fed_at = float("-inf")
         self._shown = False
         self._stuck_told: list[str] = []
-        self._writing: asyncio.Future[None] | None = None
+        self._writing: asyncio.Future[bool] | None = None
         self._wall_offset_s: float | None = None
+        self._is_throttled = False
+        self._power_dips = 0
+        self._unwritten: set[str] = set()
 
     def tick(self, now: float) -> None:
         """Look at the machine, then tell every surface what has changed."""
@@ -101,6 +104,13 @@ class Surfaces:
             self._written_at = now
             self._write(snapshot)
 
+    def note_write(self, what: str, done: bool) -> None:
+        """Whether the last try to write a file worked."""
+        if done:
+            self._unwritten.discard(what)
+        else:
+            self._unwritten.add(what)
+
     def _look_at_host(self, now: float) -> None:
         if now - self._host_at < HOST_S:
             return
@@ -115,8 +125,10 @@ class Surfaces:
             read_only=figures.read_only,
         )
         board = self._observer.board
-        board.set("usb-power", "power", bool(figures.throttled), now, data={"n": 1})
-        board.set("disk-read-only", "disk", bool(figures.read_only), now)
+        self._power_dips += bool(figures.throttled) and not self._is_throttled
+        self._is_throttled = bool(figures.throttled)
+        board.set("usb-power", "power", self._is_throttled, now, data={"n": self._power_dips})
+        board.set("disk-read-only", "disk", bool(figures.read_only) or bool(self._unwritten), now)
         failed = rolled_back_version()
         board.set("update-rolled-back", "update", failed is not None, now, data={"version": failed or ""})
 
@@ -158,10 +170,13 @@ class Surfaces:
             data = json.dumps(snapshot, ensure_ascii=False).encode()
             loop = asyncio.get_running_loop()
             self._writing = loop.run_in_executor(None, _write_quietly, self._state_file, data)
+            self._writing.add_done_callback(lambda done: self.note_write("state file", done.result()))
 
 
-def _write_quietly(path: Path, data: bytes) -> None:
+def _write_quietly(path: Path, data: bytes) -> bool:
     try:
         write_atomically(path, data, durable=False)
     except OSError as error:
         log.debug("state file: %s", error)
+        return False
+    return True

@@ -52,8 +52,8 @@ class TeleopSource:
         self._link = self._board.writer("link")
         self._period_s = 1 / settings.publish_hz if settings.publish_hz else 0.0
         self._filter = SenderFilter(settings.allow_from)
-        self._counts = dict.fromkeys(COUNTERS, 0)
-        self._checks = dict.fromkeys(CHECK_CODES, 0)
+        self._counts: dict[str, int] = dict.fromkeys(COUNTERS, 0)
+        self._checks: dict[str, int] = dict.fromkeys(CHECK_CODES, 0)
         self._triggers = 0
         self._names = _vehicle_names(settings)
         self._endpoints = tuple(_endpoints(settings))

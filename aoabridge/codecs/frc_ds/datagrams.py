@@ -7,7 +7,7 @@ from aoabridge.codecs.frc_ds.tags import Fault, Tag, TagTable, UnknownTag
 from aoabridge.codecs.packets import Packet, PacketCodec
 from aoabridge.errors import DecodeError, EncodeError
 
-__all__ = ["MAX_DATAGRAM", "TaggedPacket", "UdpProtocol", "count_unknown_tags"]
+__all__ = ["MAX_DATAGRAM", "TaggedPacket", "UdpProtocol", "count_unknown_tags", "faults_of", "tags_of"]
 
 MAX_DATAGRAM = 65_507  # what IPv4 leaves for the payload of a UDP datagram
 
@@ -16,24 +16,26 @@ class TaggedPacket(Packet, frozen=True):
     """Base of the four datagrams: the wire fields of the class, then ``tags`` and ``faults`` in wire order."""
 
     @property
-    def tags(self) -> tuple[Tag, ...]:
-        """Every tag, also unknown and broken ones; a field of each datagram class."""
-        raise NotImplementedError
-
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """What is wrong; a field of each datagram class."""
-        raise NotImplementedError
-
-    @property
     def unknown_tags(self) -> int:
         """Tags whose id no table knows."""
-        return count_unknown_tags(self.tags, self.faults)
+        return count_unknown_tags(tags_of(self), faults_of(self))
 
     @property
     def unknown_values(self) -> int:
         """Enumerations without a name, modes 3, stations beyond 5, in header and tags."""
-        return unknown_values(self) + sum(map(unknown_values, self.tags))
+        return unknown_values(self) + sum(map(unknown_values, tags_of(self)))
+
+
+def tags_of(packet: TaggedPacket) -> tuple[Tag, ...]:
+    """Every tag of a datagram, also unknown and broken ones."""
+    found: tuple[Tag, ...] = getattr(packet, "tags")  # noqa: B009  (a field of each datagram class, never of the base)
+    return found
+
+
+def faults_of(packet: TaggedPacket) -> tuple[Fault, ...]:
+    """What is wrong with a datagram."""
+    found: tuple[Fault, ...] = getattr(packet, "faults")  # noqa: B009
+    return found
 
 
 def count_unknown_tags(tags: tuple[Tag, ...], faults: tuple[Fault, ...]) -> int:
@@ -98,7 +100,7 @@ class UdpProtocol(Generic[P]):
         """The datagram; EncodeError names the field that does not fit."""
         if not isinstance(packet, self.packet_class):
             raise EncodeError(f"{type(packet).__name__} is not the packet of {self.name}")
-        tags = [self.table.encode(tag, f"tags[{index}]") for index, tag in enumerate(packet.tags)]
+        tags = [self.table.encode(tag, f"tags[{index}]") for index, tag in enumerate(tags_of(packet))]
         data = self._header.encode(packet) + b"".join(tags)
         if len(data) > MAX_DATAGRAM:
             raise EncodeError(f"tags: a datagram of {len(data)} bytes, at most {MAX_DATAGRAM} fit", "tags")
@@ -107,7 +109,7 @@ class UdpProtocol(Generic[P]):
     def to_fields(self, packet: P) -> dict[str, Any]:
         """JSON form."""
         fields = self._header.to_fields(packet)
-        fields["tags"] = [self.table.to_fields(tag) for tag in packet.tags]
+        fields["tags"] = [self.table.to_fields(tag) for tag in tags_of(packet)]
         return fields
 
     def from_fields(self, fields: Any) -> P:

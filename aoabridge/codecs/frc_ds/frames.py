@@ -85,7 +85,8 @@ class StreamReader:
             piece = chunk[at : at + self._wanted - len(buffer)]
             buffer += piece
             at += len(piece)
-            if len(buffer) < SIZE_OCTETS or len(buffer) < (wanted := self._wanted):
+            wanted = self._wanted
+            if len(buffer) < SIZE_OCTETS or len(buffer) < wanted:
                 if len(buffer) >= SIZE_OCTETS and wanted > self._max_frame:
                     raise DecodeError(f"a frame of {wanted} bytes, the limit is {self._max_frame}", self._begin)
                 continue

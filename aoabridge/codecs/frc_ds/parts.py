@@ -44,20 +44,25 @@ class Rest(msgspec.Struct, frozen=True):
 class Codec(Protocol):
     """Codec of one payload class. ``path`` is the prefix of every field name in an EncodeError."""
 
-    def decode(self, data: bytes) -> Any:
+    def decode(self, data: bytes, /) -> Any:
         """The payload; DecodeError unless ``data`` is exactly one."""
+        ...
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
         """One payload at ``at`` and where it ends."""
+        ...
 
     def write(self, packet: Any, path: str = "") -> bytes:
         """The octets; EncodeError for what does not fit."""
+        ...
 
     def to_fields(self, packet: Any) -> dict[str, Any]:
         """JSON form."""
+        ...
 
     def from_fields(self, fields: Any, path: str = "") -> Any:
         """Inverse of ``to_fields``."""
+        ...
 
 
 def _short(data: bytes, needed: int) -> TruncatedError:
@@ -71,15 +76,19 @@ class Part(Protocol):
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
         """The value at ``at`` and where it ends; TruncatedError if it is not all there."""
+        ...
 
     def write(self, value: Any, path: str) -> bytes:
         """The octets of a value; EncodeError if it does not fit."""
+        ...
 
     def to_json(self, value: Any) -> object:
         """JSON form of a value."""
+        ...
 
     def from_json(self, fields: Mapping[str, Any], path: str) -> Any:
         """The value under ``key``; EncodeError if it is missing or no JSON form."""
+        ...
 
 
 def _converter(kind: Any) -> Callable[[int], Any] | None:

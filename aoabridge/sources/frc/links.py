@@ -31,7 +31,7 @@ class Link:
         self.sequence = SequenceTracker()
         self.connections: set[tuple[str, int]] = set()
         self.peer: Address | None = None
-        self.counts = dict.fromkeys(LINK_COUNTERS, 0)
+        self.counts: dict[str, int] = dict.fromkeys(LINK_COUNTERS, 0)
         self._stale_s = stale_s
 
     def count(self, name: str, amount: int = 1) -> None:
