@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import LONG_VARIABLE
 from benchmarks.report import write_report
 
-SUITES = ("structs", "j519", "robotlib", "nt", "stages", "endtoend", "libusb", "load", "overload", "startup")
+SUITES = ("structs", "j519", "robotlib", "nt", "stages", "endtoend", "libusb", "load", "overload", "sources", "startup")
 Row = tuple[str, float, float | None, str]
 
 
