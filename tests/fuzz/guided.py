@@ -1,0 +1,22 @@
+"""One harness under atheris: ``python guided.py NAME [libFuzzer options] CORPUS``; started by run.py."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import atheris
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
+
+
+def main() -> None:
+    name = sys.argv.pop(1)
+    with atheris.instrument_imports(include=["aoabridge", "robotlib", "fuzz"]):
+        module = importlib.import_module(f"fuzz.fuzz_{name}")
+    atheris.Setup(sys.argv, module.run)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
