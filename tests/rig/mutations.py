@@ -68,10 +68,10 @@ MUTATIONS = (
         "tests/static/test_service_unit.py",
     ),
     Mutation(
-        "rule without the accessory ids",
+        "rule without the accessory ids",  # the vendor is a known maker, so leaving the line out changes little
         "udev/70-aoabridge.rules",
-        'ATTR{idVendor}=="18d1", ATTR{idProduct}=="2d0[0-5]", GOTO="aoabridge_grant"\n',
-        "",
+        'ATTR{idProduct}=="2d0[0-5]", GOTO="aoabridge_grant"',
+        'ATTR{idProduct}=="2d0[0-5]", GOTO="aoabridge_end"',
         "tests/rig/test_udev_rule.py",
     ),
     Mutation(
@@ -79,7 +79,7 @@ MUTATIONS = (
         "aoabridge/bridge/dialog.py",
         "        if line.early:\n",
         "        if line.early and False:\n",
-        "tests/rig/test_ends.py::test_killed_in_a_read",
+        "tests/rig/test_ends.py::test_what_waited_on_the_phone_is_not_pressed_late",
     ),
     Mutation(
         "run pulses stay high",

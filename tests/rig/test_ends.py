@@ -1,5 +1,6 @@
 """Every end of the daemon and every beginning after it: SIGTERM under traffic, SIGKILL in a read, no permission."""
 
+import json
 import random
 import signal
 import time
@@ -80,6 +81,23 @@ def test_killed_in_a_read(app):
         assert [(error["code"], error.get("id")) for error in refused] == [("not-connected", 1), ("not-connected", 2)]
         assert "/RoboRoute/RunPose" not in job.robot.types()
         assert job.phones.stats()["phones"]["p1"]["claims"] == 2
+
+
+def test_what_waited_on_the_phone_is_not_pressed_late():
+    """The robot has been there for long: only the age of a put speaks against it."""
+    old = [json.dumps(message) for message in (put("/RoboRoute/RunPose", True, id=1), put("/old", 1, id=2))]
+    with MainJob({"start_as": "accessory", "stale_in": ["{}", *old, ""]}, keys=["/load/"]) as job:
+        job.start_daemon()
+        job.daemon.until(lambda: job.daemon.status()["robot"]["state"] == "connected")
+        settled = time.monotonic() + 1.5
+        job.daemon.until(lambda: time.monotonic() > settled)
+        job.phones.do("plug")
+        job.until_live()
+        refused = [line["error"] for line in job.phones.messages() if "error" in line]
+        assert [(error["code"], error.get("id")) for error in refused] == [("not-connected", 1), ("not-connected", 2)]
+        job.phones.do("chatter", key="/phone/chatter", hz=100)
+        job.robot.wait_topic("/phone/chatter")
+        assert {"/RoboRoute/RunPose", "/old"}.isdisjoint(job.robot.types())
 
 
 def permission_issues(job):
