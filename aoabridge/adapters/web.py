@@ -18,6 +18,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from aoabridge.adapters.web_rules import FOREIGN_PEER, READ_ONLY, Refusal, WebRules, security_headers
 
@@ -28,7 +29,7 @@ MAX_WEBSOCKETS = 8
 REQUEST_S = 10.0  # from the first byte to the end of the answer: an idle connection must not keep an honest one out
 PROGRESS_S = 5.0  # a page that takes nothing for so long is closed
 UPDATE_S = 0.5
-CLOSE_S = 1.0
+CLOSE_S = 0.5  # for pages to hear that we go
 MAX_INBOUND_BYTES = 4096
 MAX_LOG_LINES = 200  # of one message; a page that wants more asks for them
 MAX_LOGGED_STRANGERS = 256
@@ -126,6 +127,9 @@ class WebServer:
         server, self._server = self._server, None
         if server is None:
             return
+        for connection in list(self._open):
+            if connection.state is not State.OPEN:
+                connection.transport.abort()  # nobody waits there but us
         server.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(server.wait_closed(), CLOSE_S)

@@ -1,5 +1,6 @@
 """The daemon's page: rules that change on SIGHUP, and what it says about a refused file."""
 
+import contextlib
 import http.client
 import json
 import signal
@@ -91,11 +92,10 @@ def test_a_refused_file_is_on_the_page(tmp_path: Path, port: int) -> None:
 
 
 def test_the_page_goes_with_the_daemon(tmp_path: Path, port: int) -> None:
-    daemon = DaemonProcess(tmp_path, CONFIG.format(port=port)).start()
-    opened(daemon)
-    idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
-    assert get(port)[0] == 200
-    status, seconds = daemon.stop()
-    assert (status, seconds < 2.5) == (0, True)
-    for connection in idle:
-        connection.close()
+    with contextlib.ExitStack() as idle, DaemonProcess(tmp_path, CONFIG.format(port=port)) as daemon:
+        opened(daemon)
+        for _ in range(3):
+            idle.enter_context(socket.create_connection(("127.0.0.1", port)))
+        assert get(port)[0] == 200
+        status, seconds = daemon.stop()
+        assert (status, seconds < 2.0) == (0, True), f"{seconds:.1f} s\n" + "\n".join(daemon.log)

@@ -1,5 +1,6 @@
 """What is told without being asked, on a relay that only notes it: status, alerts, pop-ups, service manager."""
 
+import asyncio
 import json
 import socket
 from pathlib import Path
@@ -32,7 +33,7 @@ class Probe(HostProbe):
 class SurfacesRig(ObserverRig):
     """Surfaces that are ticked after the observer, as the service does it."""
 
-    def __init__(self, directory: Path, **nt: Any) -> None:
+    def __init__(self, directory: Path, *, state_file: Path | None = None, **nt: Any) -> None:
         super().__init__(**nt)
         self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.manager.bind(str(directory / "notify"))
@@ -47,7 +48,7 @@ class SurfacesRig(ObserverRig):
             self.relay,  # type: ignore[arg-type]  # as much of it as is used
             self.observer,
             machine_id="machine",
-            state_file=None,
+            state_file=state_file,
             state_dir=None,
             stuck=lambda: self.stuck,
             notifier=self.notifier,
@@ -174,9 +175,36 @@ def test_the_machine_is_looked_at(rig: SurfacesRig) -> None:
     rig.probe.figures = HostFigures(5.0, 40.0, None, True, 0, True)
     rig.wait(1)
     assert rig.codes() == ["usb-power", "disk-read-only"]
+    assert rig.issue("usb-power").fix.endswith("seen 1x")
     rig.probe.figures = HostFigures(None, None, None, None, None, None)
     rig.wait(1)
     assert rig.codes() == []
+    rig.probe.figures = HostFigures(5.0, 40.0, None, True, 0, False)
+    rig.wait(1)
+    assert rig.issue("usb-power").fix.endswith("seen 2x")
+
+
+def test_a_file_that_cannot_be_written_is_told_until_it_can(tmp_path: Path) -> None:
+    async def story() -> None:
+        folder = tmp_path / "run"
+        folder.write_text("no folder")
+        rig = SurfacesRig(tmp_path, state_file=folder / "status.json")
+        rig.connect()
+
+        async def until(codes: list[str]) -> None:
+            async with asyncio.timeout(10):
+                while rig.codes() != codes:
+                    rig.wait(1)
+                    await asyncio.sleep(0.005)
+
+        await until(["disk-read-only"])
+        folder.unlink()
+        folder.mkdir()
+        await until([])
+        assert json.loads((folder / "status.json").read_text())["schema"] == 1
+        rig.close()
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize(("step_s", "said"), [(3.0, "+3"), (-3600.0, "-3600"), (1.9, None), (-1.9, None)])
