@@ -43,9 +43,9 @@ class Script:
     def play(self):
         """Yields Waits; returns when the script has ended."""
         rig = self.rig
-        origin = ended = rig.now()
         if self.host_runs_from_start:
             rig.host_start()
+        origin = ended = rig.now()  # the host runs from here on, it does not begin to start here
         for item in self.items:
             if isinstance(item.get("every"), str):
                 self._every.append({"item": item, "was": False, "due": []})

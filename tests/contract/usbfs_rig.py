@@ -22,6 +22,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
 POLL_S = 0.04
 STATS_S = 0.2
 STOP_S = 8.0
+READY_S = 20.0
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 # What no process shows from outside; the pyusb backend and the source check have them.
 UNSEEN = ("pending_values", "thread_stall_s", "usb_calls_on_loop_thread")
@@ -57,6 +58,15 @@ class Daemon:
     @property
     def alive(self):
         return self.process.poll() is None
+
+    def wait_ready(self):
+        """Until it says that it is ready; False if it ends or takes too long."""
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline and self.alive:
+            if any(record.get("text") == "ready" for record in self._records()):
+                return True
+            time.sleep(0.01)
+        return False
 
     def status(self):
         """The snapshot, None if the daemon does not answer."""
@@ -158,6 +168,8 @@ class UsbfsRig(RealTimeRig):
         if not self.host_runs():
             self.note("host_start")
             self.daemon = Daemon(self)
+            if not self.daemon.wait_ready():
+                self.problems.append(f"daemon did not become ready: {self.daemon.lines[-3:]}")
 
     def _ended(self, expected):
         daemon = self.daemon
