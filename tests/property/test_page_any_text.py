@@ -3,7 +3,7 @@
 from collections import Counter
 from html.parser import HTMLParser
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aoabridge.status import PhoneView, RobotView, SourceView
@@ -57,6 +57,7 @@ def elements(text: str, number: float | None) -> Counter[str]:
     return parser.found
 
 
+@settings(deadline=None)
 @given(TEXT, NUMBER)
 def test_no_text_makes_markup(text: str, number: float | None) -> None:
     plain = elements("".join("x" if character != "`" else character for character in text), number)
