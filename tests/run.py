@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # name, workers, paths and options. Parts that wait on scripted time get more workers than there are cores.
 PARTS: list[tuple[str, int, list[str]]] = [
-    ("pure", 2, ["tests/unit", "tests/property", "tests/fuzz"]),
+    ("pure", 2, ["tests/unit", "tests/property", "tests/fuzz", "tests/static"]),
     ("robotlib", 2, ["tests/robotlib"]),
     ("real servers", 2, ["tests/integration"]),
     ("phone contract", 4, ["tests/contract"]),
