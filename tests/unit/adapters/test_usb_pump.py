@@ -310,7 +310,7 @@ def test_empty_packets_without_end_do_not_spin(harness: Callable[..., Harness]) 
     h = harness(ScriptedPipe([b""] * 160 + [b"x"]))
     started = time.monotonic()
     h.until(has(Chunk))
-    assert time.monotonic() - started >= 10 * 0.005
+    assert time.monotonic() - started >= 8 * 0.005  # of ten pauses; a timer may end early by its resolution
 
 
 def test_a_defect_ends_the_link_loudly(harness: Callable[..., Harness], caplog: pytest.LogCaptureFixture) -> None:
