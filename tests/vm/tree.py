@@ -101,7 +101,8 @@ def variant(package: Path, folder: Path, version: str, *, fault: str = "") -> Pa
     stage = folder / f"stage-{version}"
     subprocess.run(["dpkg-deb", "-R", str(package), str(stage)], check=True)
     old = next((stage / "opt" / "aoabridge").iterdir())
-    old.rename(old.with_name(version))
+    if old.name != version:
+        old.rename(old.with_name(version))
     module = next((stage / "opt" / "aoabridge").glob("*/lib/python3*/site-packages/aoabridge"))
     for script in (*(stage / "DEBIAN").glob("p*"), stage / "DEBIAN" / "control"):
         script.write_text(script.read_text().replace(old.name, version))
@@ -111,7 +112,8 @@ def variant(package: Path, folder: Path, version: str, *, fault: str = "") -> Pa
         _edit(module / "values.py", "", "import msgspec_is_missing\n")
     elif fault == "start":
         _edit(module / "daemon" / "run.py", "    settings = start.config.log\n", "    raise SystemExit(70)\n")
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", str(stage), str(target)], check=True)
+    command = ["dpkg-deb", "--root-owner-group", "-Znone", "--build", str(stage), str(target)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(stage)
     return target
 
