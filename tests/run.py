@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PARTS: list[tuple[str, int, list[str]]] = [
     ("pure", 2, ["tests/unit", "tests/property", "tests/fuzz", "tests/static"]),
     ("robotlib", 2, ["tests/robotlib"]),
-    ("real servers", 2, ["tests/integration"]),
+    ("real servers", 4, ["tests/integration"]),
     ("phone contract", 4, ["tests/contract"]),
     ("real libusb", 8, ["tests/rig"]),
     ("browser", 1, ["tests/browser"]),
