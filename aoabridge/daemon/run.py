@@ -86,7 +86,12 @@ class _Process:
         loop.add_signal_handler(signal.SIGHUP, self._reload_asked.set)
         self._background(self._reload_on_request(bridge))
         self._background(self._sum_up_logs())
-        await bridge.start()
+        try:
+            await bridge.start()
+        except OSError as error:
+            log.error("cannot start: %s", error)
+            await bridge.stop()
+            return EXIT_CANNOT_CREATE
         self._plug_in_simulated(bridge)
         notifier = bridge.surfaces.notifier
         notifier.ready()

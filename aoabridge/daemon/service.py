@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aoabridge.adapters.control import Action, Arguments, ControlServer, Link, RequestError
+from aoabridge.adapters.control import Action, Arguments, ControlServer, Handler, Link, RequestError
 from aoabridge.adapters.logs import Logs
 from aoabridge.adapters.nt import NtClient
 from aoabridge.adapters.socket_pipe import SocketPipe
@@ -58,37 +58,19 @@ class Bridge:
         self.relay_allowed = relay_allowed
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        links = itertools.count(1)
+        self._links = itertools.count(1)
         core = BridgeCore(core_settings(config), wall_offset_s=time.time() - clock())
         self.nt = NtClient(nt_settings(config), wake=self._wake)
         self.relay = Relay(core, self.nt, clock=clock)
-        self.pipes = PipeHost(self.relay, links.__next__)
+        self.pipes = PipeHost(self.relay, self._links.__next__)
         self.sources = source_hosts(config, self.relay, clock) if relay_allowed else []
-        self.usb: PhoneHost | None = None
         self._usb_links = UsbLinks(self.relay)
-        if phones is not None and relay_allowed:
-            self.usb = self._usb_links.host = phones(
-                self._usb_links,
-                device_rules(config),
-                identity(config),
-                machine_id=_machine_id(),
-                clock=clock,
-                on_change=self.relay.turn_soon,
-                fatal=fatal,
-                new_link=links.__next__,
-            )
-            self.relay.on_turn = self._usb_links.tell_status
+        self.usb = self._usb_host(phones, fatal) if phones is not None and relay_allowed else None
         self.observer = Observer(config, self.relay, self._phone_facts, self._source_views, started=clock())
         self.taps = Taps(time.time)
         self.recording = RecordHost(config.record, state_dir, core.topics, self.relay.wake)
         self.relay.spies = [self.taps, self.recording]
-        handlers = Handlers(self.observer, self.relay, self.taps, self._ignored, clock).table()
-        handlers["simulate-phone"] = Link(self._check_simulated, self._attach_simulated)
-        handlers["retry"] = Action(self._retry)
-        handlers |= self.recording.handlers(clock)
-        if logs is not None:
-            handlers |= log_handlers(logs.ring)
-        self.control = None if socket is None else ControlServer(socket, handlers)
+        self.control = None if socket is None else ControlServer(socket, self._handlers(logs))
         wants_usb = self.usb is not None and not config.devices.simulated
         self._machine = MachineWatch(self.observer.board, wants_usb=wants_usb)
         self._observe_at: float | None = None
@@ -107,6 +89,27 @@ class Bridge:
         if config.web.enabled:
             content = PageContent(self.observer, lambda: not self.stuck(), None if logs is None else logs.ring)
             self.web = WebHost(config, content, self.observer)
+
+    def _usb_host(self, phones: Callable[..., PhoneHost], fatal: Callable[[str], None]) -> PhoneHost:
+        host = self._usb_links.host = phones(
+            self._usb_links,
+            device_rules(self.config),
+            identity(self.config),
+            machine_id=_machine_id(),
+            clock=self._clock,
+            on_change=self.relay.turn_soon,
+            fatal=fatal,
+            new_link=self._links.__next__,
+        )
+        self.relay.on_turn = self._usb_links.tell_status
+        return host
+
+    def _handlers(self, logs: Logs | None) -> dict[str, Handler]:
+        table = Handlers(self.observer, self.relay, self.taps, self._ignored, self._clock).table()
+        table["simulate-phone"] = Link(self._check_simulated, self._attach_simulated)
+        table["retry"] = Action(self._retry)
+        table |= self.recording.handlers(self._clock)
+        return table if logs is None else table | log_handlers(logs.ring)
 
     def _wake(self) -> None:
         self.relay.wake()
