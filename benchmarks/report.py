@@ -43,7 +43,7 @@ LIMITS: Final = {  # beginning of a row's name -> what limits it now; the longes
     "100 000/s, phone": "a waiting value is a mark on its topic",
     "exec to READY": "importing ntcore, orjson and our own modules",
     "aoabridge ": "starting Python",
-    "idle": "two snapshots a second",
+    "idle": "half of it the loop's two snapshots a second, the rest ntcore's and the poller's threads",
     "RSS": "ntcore and Python's modules",
     "5 000 topics": "announcements, then one value each",
     "libusb": "the emulation: an ioctl is a message to another process",
