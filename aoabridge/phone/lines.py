@@ -111,7 +111,7 @@ class LineKind(IntEnum):
     VALUE = 2  # is built afresh from the newest value
 
 
-class OutLine(msgspec.Struct, frozen=True, gc=False):
+class OutLine(msgspec.Struct, frozen=True):  # collectable: ``owner`` leads back to the link that holds it
     """One complete line, LF included; ``owner`` is whatever the outbox needs to take it back."""
 
     data: bytes
@@ -126,7 +126,7 @@ class TransferResult(msgspec.Struct, frozen=True):
     returned: list[OutLine]
 
 
-class _Segment(msgspec.Struct, frozen=True, gc=False):
+class _Segment(msgspec.Struct, frozen=True):
     """A run of bytes of one transfer: ``at`` to ``end`` of a line, or a blank line."""
 
     data: bytes
