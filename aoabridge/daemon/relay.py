@@ -4,9 +4,10 @@ Everything here runs on the event loop's thread; threads only call ``wake``.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final, Protocol, cast
 
@@ -123,10 +124,8 @@ class Relay:
 
     def link_event(self, link: LinkId, event: PumpEvent) -> None:
         """What the pump of a link saw, in order."""
-        try:
+        with _going_on(f"event of link {link} dropped"):
             self._LINK_EVENTS[type(event)](self, link, event)
-        except Exception:  # noqa: BLE001 (top of the loop: what comes behind this event must not be lost)
-            _log.exception("event of link %d dropped", link, extra={"repeat": "relay-event"})
         self.turn_soon()
 
     def link_down(self, link: LinkId) -> None:
@@ -145,8 +144,8 @@ class Relay:
         return self.core.take_bytes(link, now)
 
     def _on_chunk(self, link: LinkId, event: Chunk) -> None:
-        self._show_chunk(link, "rx", event.data, event.t)
         self.core.on_link_bytes(link, event.data, event.t)
+        self._show_chunk(link, "rx", event.data, event.t)
 
     def _on_idle(self, link: LinkId, event: Idle) -> None:
         self.core.on_link_idle(link, event.t)
@@ -180,30 +179,26 @@ class Relay:
             self.turn_soon()
 
     def _show_publications(self, items: Iterable[Publication | Withdrawal], now: float) -> None:
-        for spy in self.spies:
-            if spy.wants_values:
-                for item in items:
-                    if isinstance(item, Publication):
-                        spy.value(item.topic, item.type, item.value, now)
+        for spy in self._watching():
+            for item in items:
+                if isinstance(item, Publication):
+                    spy.value(item.topic, item.type, item.value, now)
 
     def _show_puts(self, results: Iterable[PutResult], now: float) -> None:
-        for spy in self.spies:
-            if spy.wants_values:
-                for put in (result.put for result in results if result.accepted):
-                    if put.value is not None:
-                        spy.value(put.topic, put.type, put.value, now)
+        for spy in self._watching():
+            for put in (result.put for result in results if result.accepted):
+                if put.value is not None:
+                    spy.value(put.topic, put.type, put.value, now)
 
-    def _show_updates(self, updates: Iterable[Update], now: float) -> Iterable[Update]:
-        spies = [spy for spy in self.spies if spy.wants_values]
-        if not spies:
-            return updates
-        batch, find = list(updates), self.core.topics.find
-        for update in batch:
-            topic = find(update.topic)
-            if topic is not None:
-                for spy in spies:
+    def _show_updates(self, updates: Iterable[Update], now: float) -> None:
+        for spy in self._watching():
+            for update in updates:
+                topic = self.core.topics.find(update.topic)
+                if topic is not None:
                     spy.value(update.topic, topic.type, update.value, now)
-        return batch
+
+    def _watching(self) -> list[Spy]:
+        return [spy for spy in self.spies if spy.wants_values]
 
     def _show_chunk(self, link: LinkId, direction: str, data: bytes, now: float) -> None:
         for spy in self.spies:
@@ -216,13 +211,19 @@ class Relay:
 
     def _feed(self, events: Iterable[NtEvent], now: float) -> None:
         for kind, run in groupby(events, key=type):
-            if kind is Update:
-                self.core.on_updates(self._show_updates(cast("Iterable[Update]", run), now), now)
-            elif kind is Announced or kind is Unannounced:
-                self.core.on_topics(cast("Iterable[Announced | Unannounced]", run), now)
-            else:
-                for event in run:
-                    self._on_connection(event, now)
+            with _going_on("events of NetworkTables dropped"):
+                self._feed_run(kind, list(run), now)
+
+    def _feed_run(self, kind: type[NtEvent], run: Sequence[NtEvent], now: float) -> None:
+        if kind is Update:
+            updates = cast("Sequence[Update]", run)
+            self.core.on_updates(updates, now)
+            self._show_updates(updates, now)
+        elif kind is Announced or kind is Unannounced:
+            self.core.on_topics(cast("Sequence[Announced | Unannounced]", run), now)
+        else:
+            for event in run:
+                self._on_connection(event, now)
 
     def _on_connection(self, event: NtEvent, now: float) -> None:
         if isinstance(event, ClockSync):
@@ -246,19 +247,18 @@ class Relay:
             return
         now = self._clock()
         due = now + RETRY_S
-        try:
+        with _going_on("turn of the relay broken off"):
             due = self._do_turn(now)
-        except Exception:  # noqa: BLE001 (top of the loop: without its next alarm nothing would be relayed again)
-            _log.exception("turn of the relay broken off", extra={"repeat": "relay-turn"})
         self._sleep_until(due, now)
 
     def _do_turn(self, now: float) -> float:
         """Returns when the next turn is due."""
         core, nt = self.core, self.nt
         events = nt.take_events()
-        if self.watch is not None:
-            self.watch(events, now)
         self._feed(events, now)
+        if self.watch is not None:
+            with _going_on("events of NetworkTables kept from the sources"):
+                self.watch(events, now)
         core.on_tick(now)
         again = self._send(now)
         results = nt.take_put_results()
@@ -266,7 +266,8 @@ class Relay:
             core.on_put_results(results, now, self._time_us(now))
             self._show_puts(results, now)
         for link, host in self._hosts.items():
-            self._pump(link, host, now)
+            with _going_on(f"transfer of link {link} dropped"):
+                self._pump(link, host, now)
         for notice in core.take_notices():
             name = core.links[notice.link].info.name if notice.link in core.links else "phone"
             _log.info("%s: line refused (%s): %s", name, notice.code, notice.text)
@@ -291,12 +292,21 @@ class Relay:
     def _pump(self, link: LinkId, host: LinkHost, now: float) -> None:
         if host.ready(link):
             data = self.core.take_bytes(link, now)
-            if data:
-                self._show_chunk(link, "tx", data, now)
             if data and not host.offer(link, data):
                 self.core.on_bytes_accepted(link, 0, now, error=True)
+            if data:
+                self._show_chunk(link, "tx", data, now)
 
     def _sleep_until(self, due: float, now: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(max(0.0, due - now), self.turn_soon)
+
+
+@contextlib.contextmanager
+def _going_on(loss: str) -> Iterator[None]:
+    """Around one part of the loop's work: its failure costs ``loss``, and nothing that comes behind it."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001 (top of the loop: without its next alarm nothing would be relayed again)
+        _log.exception(loss, extra={"repeat": loss})

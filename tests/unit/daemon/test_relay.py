@@ -8,7 +8,7 @@ from aoabridge.adapters.usb_pump import Accepted, Chunk
 from aoabridge.bridge.core import BridgeCore, CoreSettings
 from aoabridge.bridge.link import LinkInfo
 from aoabridge.daemon.relay import PATIENCE_S, Relay
-from aoabridge.values import Publication
+from aoabridge.values import Announced, Connected, Disconnected, Publication, Update
 
 
 class Host:
@@ -98,3 +98,94 @@ def test_status_may_wait_for_a_put_and_a_source_may_not():
         return client.waits
 
     assert asyncio.run(run()) == [100.0, 100.0 + PATIENCE_S]
+
+
+class Robot(NtClient):
+    """Says what the test lets it say, once."""
+
+    def __init__(self, *events):
+        super().__init__(NtSettings("test"), wake=lambda: None)
+        self.events = list(events)
+
+    def take_events(self):
+        events, self.events = self.events, []
+        return events
+
+
+def test_a_source_that_fails_hides_no_loss_of_the_robot_from_the_core(caplog):
+    async def run():
+        loop = Relay(BridgeCore(CoreSettings()), Robot(Connected("10.0.0.2:5810"), Disconnected()))
+
+        def watch(events, now):
+            raise ValueError("a bug")
+
+        loop.watch = watch
+        loop.turn_now()
+        loop.close()
+        return loop
+
+    with caplog.at_level(logging.ERROR):
+        loop = asyncio.run(run())
+    assert (loop.losses, loop.connected_at) == (1, None)
+    assert [record.message for record in caplog.records] == ["events of NetworkTables kept from the sources"]
+
+
+def test_an_update_that_fails_hides_no_loss_of_the_robot(caplog):
+    async def run():
+        events = [Connected("10.0.0.2:5810"), Announced("/a", "double"), Update("/a", object(), None), Disconnected()]
+        loop = Relay(BridgeCore(CoreSettings()), Robot(*events))
+
+        def fails(*_arguments):
+            raise ValueError("a bug")
+
+        loop.core.on_updates = fails
+        loop.turn_now()
+        loop.close()
+        return loop
+
+    with caplog.at_level(logging.ERROR):
+        loop = asyncio.run(run())
+    assert (loop.losses, loop.connected_at) == (1, None)
+    assert [record.message for record in caplog.records] == ["events of NetworkTables dropped"]
+
+
+def test_a_link_that_fails_stops_no_other(caplog):
+    class BadHost(Host):
+        def ready(self, link):
+            raise ValueError("a bug")
+
+    async def run():
+        loop, host = relay(), Host()
+        loop.link_up(BadHost(), 1, LinkInfo("bad", 512))
+        loop.link_up(host, 2, LinkInfo("good", 512))
+        loop.turn_now()
+        loop.close()
+        return [link for link, _ in host.taken]
+
+    with caplog.at_level(logging.ERROR):
+        assert asyncio.run(run()) == [2]
+    assert [record.message for record in caplog.records] == ["transfer of link 1 dropped"]
+
+
+def test_a_viewer_that_fails_costs_no_byte(caplog):
+    class BadSpy:
+        wants_values = wants_chunks = True
+
+        def chunk(self, *_arguments):
+            raise ValueError("a bug")
+
+        value = chunk
+
+    async def run():
+        loop, host = relay(), Host()
+        loop.spies = [BadSpy()]
+        loop.link_up(host, 1, LinkInfo("phone", 512))
+        await until(lambda: host.taken)
+        loop.link_event(1, Accepted(len(host.taken[-1][1]), error=False, t=loop._clock()))
+        loop.link_event(1, Chunk(b'{"action":"ping","id":1}\n', loop._clock()))
+        await until(lambda: b'{"pong":1}' in host.taken[-1][1])
+        loop.close()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(run())
+    assert {record.levelname for record in caplog.records} == {"ERROR"}
