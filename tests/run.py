@@ -17,7 +17,7 @@ PARTS: list[tuple[str, int, list[str]]] = [
     ("robotlib", 2, ["tests/robotlib"]),
     ("real servers", 4, ["tests/integration"]),
     ("phone contract", 4, ["tests/contract"]),
-    ("real libusb", 8, ["tests/rig"]),
+    ("real libusb", 8, ["tests/rig", "tests/faults"]),
     ("browser", 1, ["tests/browser"]),
 ]
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error|errors)\b")

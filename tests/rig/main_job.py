@@ -31,14 +31,14 @@ LEFT_S = 10.0
 class TalkingPhones(UmockPhones):
     """The phones of talking_phone.py."""
 
-    def __init__(self, case):  # the base starts the rig without ears, so it is not asked
+    def __init__(self, case, program=PROGRAM):  # the base starts the rig without ears, so it is not asked
         sweep()
         self.directory = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         self.directory.chmod(0o777)
         file = self.directory / "case.json"
         file.write_text(json.dumps(case))
         self._process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "TERM", "umockdev-wrapper", "/usr/bin/python3", str(PROGRAM), str(file)],
+            ["setpriv", "--pdeathsig", "TERM", "umockdev-wrapper", "/usr/bin/python3", str(program), str(file)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "TMPDIR": str(self.directory)},
@@ -81,8 +81,8 @@ class TalkingPhones(UmockPhones):
 class MainJob:
     """`robot` False: its port is chosen, but it does not run yet. The daemon is started by `start_daemon`."""
 
-    def __init__(self, *phones, robot=True, **case):
-        self.phones = TalkingPhones({"phones": list(phones) or [{}], **case})
+    def __init__(self, *phones, robot=True, program=PROGRAM, **case):
+        self.phones = TalkingPhones({"phones": list(phones) or [{}], **case}, program)
         self.robot = NtProcess.server()
         if robot:
             self.robot.start()

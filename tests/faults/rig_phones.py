@@ -1,0 +1,30 @@
+"""The talking phones with the items of a campaign: ``move`` (to another socket), ``halt`` (an endpoint stalls)."""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from rig import talking_phone
+from rig.talking_phone import TalkingRig
+
+
+class CampaignRig(TalkingRig):
+    """As TalkingRig."""
+
+    def _do_move(self, phone, at):
+        """The socket of the next plug; the phone must be unplugged."""
+        phone.profile = dataclasses.replace(phone.profile, at=at)
+
+    def _do_halt(self, phone):
+        """Both endpoints answer STALL until the host clears the halt."""
+        function = phone.function
+        for pipe in (function.in_, function.out) if function is not None else ():
+            pipe.halts_left = 1
+            pipe.arm_halts()
+
+
+if __name__ == "__main__":
+    talking_phone.TalkingRig = CampaignRig
+    talking_phone.main()
