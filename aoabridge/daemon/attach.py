@@ -93,7 +93,9 @@ class AttachThreads:
         thread.join()  # it has nothing left to do
         self._threads.discard(thread)
         self._attempts -= limited
-        job.deliver()
-        self._next()
-        if not self._threads:
-            self._idle.set()
+        try:
+            job.deliver()
+        finally:  # a defect of the taker must not hold up other ports
+            self._next()
+            if not self._threads:
+                self._idle.set()

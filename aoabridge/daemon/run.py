@@ -158,8 +158,10 @@ class _Process:
             await self._reload_asked.wait()
             self._reload_asked.clear()
             notifier.reloading(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000)
-            loaded = await asyncio.to_thread(load_config, self._options.path)
-            self._take(bridge, loaded)
+            try:
+                self._take(bridge, await asyncio.to_thread(load_config, self._options.path))
+            except Exception:  # top of the loop: the next reload must still be heard
+                log.exception("reload broken off")
             notifier.ready()
 
     def _take(self, bridge: Bridge, loaded: LoadResult) -> None:

@@ -194,7 +194,16 @@ class Bridge:
         return restart_needed(found)
 
     def _observe(self) -> None:
+        """The loop of everything that is shown; a defect in it must neither end it nor starve the watchdog."""
         now = self._clock()
+        try:
+            self._look(now)
+        except Exception:  # top of the loop: the relay works without what it shows
+            log.exception("look at the bridge broken off", extra={"repeat": "observe"})
+        self.surfaces.feed_watchdog(now)
+        self._ticker = self._loop.call_later(PERIOD_S, self._observe)
+
+    def _look(self, now: float) -> None:
         if self.usb is not None:
             self._watch_usb(self.usb, now)
         self._watch_sources(now)
@@ -205,7 +214,6 @@ class Bridge:
         self._machine.tick(now)
         self.observer.tick(now)
         self.surfaces.tick(now)
-        self._ticker = self._loop.call_later(PERIOD_S, self._observe)
 
     def _begin_recording(self) -> None:
         try:

@@ -23,6 +23,7 @@ __all__ = ["SourceHost", "source_hosts"]
 
 RECONNECT_S: Final = (1.0, 2.0)  # a TCP peer that is not there yet; then every REOPEN_S
 REOPEN_S = 5.0  # a port that another program holds
+DEFECT_PAUSE_S = 1.0  # after a turn that broke off
 
 log = logging.getLogger("aoabridge.sources")
 
@@ -210,6 +211,17 @@ class SourceHost:
     def _turn(self) -> None:
         self._scheduled = False
         now = self._clock()
+        next_at: float | None = now + DEFECT_PAUSE_S
+        try:
+            next_at = self._do_turn(now)
+        except Exception:  # top of the loop: without its next alarm old values would stand for ever
+            log.exception("%s: turn broken off", self.name, extra={"repeat": f"source-turn:{self.name}"})
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if next_at is None else self._loop.call_later(max(0.0, next_at - now), self._turn_soon)
+
+    def _do_turn(self, now: float) -> float | None:
+        """Returns when the next turn is due."""
         source = self.source
         due = [None if self.capture is None else self.capture.step(now)]
         source.on_tick(now)
@@ -221,11 +233,8 @@ class SourceHost:
             self._watch.on_publications(items)
         self._relay.publish(items)
         self._send(now)
-        if self._timer is not None:
-            self._timer.cancel()
         due.append(source.next_deadline(now))
-        next_at = min((at for at in due if at is not None), default=None)
-        self._timer = None if next_at is None else self._loop.call_later(max(0.0, next_at - now), self._turn_soon)
+        return min((at for at in due if at is not None), default=None)
 
     def _send(self, now: float) -> None:
         for key, data, target in self.source.take_datagrams():

@@ -99,7 +99,6 @@ class Surfaces:
             self._popups.on_edges(edges, snapshot, now)
             self._relay.publish(self._popups.on_tick(snapshot, now))
         self.notifier.status(snapshot["sentence"], now)
-        self._feed_watchdog(now)
         if self._state_file is not None and now - self._written_at >= STATE_FILE_S:
             self._written_at = now
             self._write(snapshot)
@@ -154,7 +153,8 @@ class Surfaces:
         data = {"a": self._identity, "b": other or ""}
         self._observer.board.set("name-conflict", self._name, other is not None, now, data=data)
 
-    def _feed_watchdog(self, now: float) -> None:
+    def feed_watchdog(self, now: float) -> None:
+        """Tell the service manager that every thread lives, as often as it wants to hear it; silent if one does not."""
         stuck = self._stuck()
         if stuck != self._stuck_told:
             self._stuck_told = stuck

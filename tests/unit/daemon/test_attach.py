@@ -72,3 +72,26 @@ def test_a_defect_is_an_answer_too(caplog: pytest.LogCaptureFixture) -> None:
 
     asyncio.run(body())
     assert any(record.exc_info for record in caplog.records)
+
+
+def test_a_taker_that_fails_holds_up_no_other_attempt() -> None:
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        faults: list[Any] = []
+        loop.set_exception_handler(lambda _loop, context: faults.append(context["exception"]))
+        threads = AttachThreads(loop)
+        done: list[int] = []
+
+        def fail(_result: Any) -> None:
+            raise ValueError("a bug")
+
+        for _ in range(MAX_ATTEMPTS):
+            threads.attempt("1-1", lambda: 1, fail)
+        threads.attempt("1-2", lambda: 2, done.append)
+        async with asyncio.timeout(5):
+            while not done:
+                await asyncio.sleep(0.005)
+        assert await threads.wait_idle(5.0) == []
+        assert len(faults) == MAX_ATTEMPTS
+
+    asyncio.run(body())

@@ -61,6 +61,7 @@ class SurfacesRig(ObserverRig):
         while self.now < end - 1e-9:
             super().wait(step_s)
             self.surfaces.tick(self.now)
+            self.surfaces.feed_watchdog(self.now)
 
     def take(self, prefix: str = "") -> list[Publication | Withdrawal]:
         found = [item for item in self.relay.published if item.topic.startswith(prefix)]
