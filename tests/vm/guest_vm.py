@@ -65,12 +65,35 @@ def case_unplug_and_replug(robot, rig):
     guest.relay_both_ways(robot, rig, "p1", topic="/after/replug")
 
 
+def case_unplugged(rig):
+    """What follows has work enough for an emulated processor without a phone."""
+    rig.do("unplug", "p1")
+    guest.wait("no phone", lambda: "live" not in guest.phones().values())
+
+
 def case_second_phone(robot, rig):
     rig.do("plug", "p2")
     guest.wait("two live phones", lambda: list(guest.phones().values()).count("live") == 2)
     guest.relay_both_ways(robot, rig, "p2", topic="/second/phone")
     rig.do("unplug", "p2")
     guest.wait("one live phone", lambda: list(guest.phones().values()).count("live") == 1)
+
+
+def case_phone_of_the_gadget_stack(robot):
+    """Stalls, timeouts and the re-enumeration of a device side that is not ours."""
+    for module in ("dummy_hcd", "libcomposite", "usb_f_fs"):
+        guest.run("modprobe", module)
+    program = str(Path(__file__).with_name("functionfs_phone.py"))
+    before = list(guest.phones().values()).count("live")
+    with subprocess.Popen(["/usr/bin/python3", "-B", program]) as phone:
+        try:
+            guest.wait("the gadget is live", lambda: list(guest.phones().values()).count("live") == before + 1)
+            assert granted(ACCESSORY)
+            number = robot.say()
+            guest.wait("the gadget's answer", lambda: robot.value("/from/gadget") == number + 0.5)
+        finally:
+            phone.terminate()
+    guest.wait("the gadget is gone", lambda: list(guest.phones().values()).count("live") == before)
 
 
 def case_device_policy_is_in_force():
@@ -98,7 +121,9 @@ def cases(robot, rig, short):
     if not short:
         found += [
             (case_second_phone, both),
+            (case_phone_of_the_gadget_stack, (robot,)),
             (guest.case_killed_service_comes_back, both),
+            (case_unplugged, (rig,)),
             (guest.case_broken_upgrade_keeps_the_running_one, ()),
             (guest.case_upgrade_that_does_not_start_is_taken_back, ()),
             (guest.case_upgrade, ()),

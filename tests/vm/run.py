@@ -21,7 +21,7 @@ from vm.tree import CACHE, base_tree, locked, product, variant
 HERE = Path(__file__).resolve().parent
 KERNEL_META = "linux-image-amd64"
 KERNEL_S, IMAGE_S = 300, 120
-SHORT_S, FULL_S = 200, 400  # hard limits of a boot
+SHORT_S, FULL_S = 200, 480  # hard limits of a boot
 QEMU = (
     *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max", "-smp", "2"),
     *("-m", "768", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", "stdio"),
