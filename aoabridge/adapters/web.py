@@ -111,6 +111,7 @@ class WebServer:
             None if self._bind in ("", "*", "::") else self._bind,  # None = both families
             self.port,
             process_request=self._on_request,
+            process_response=_secured,
             create_connection=type("Connection", (_Connection,), {"owner": self}),
             compression=None,
             max_size=MAX_INBOUND_BYTES,
@@ -319,6 +320,15 @@ async def _ignore(connection: ServerConnection) -> None:
     with contextlib.suppress(ConnectionClosed):
         async for _message in connection:
             await asyncio.sleep(0.1)
+
+
+def _secured(_connection: ServerConnection, _request: Request, response: Response) -> None:
+    """Give the library's own refusals of a broken websocket handshake the headers of every other answer."""
+    if (
+        response.status_code != http.HTTPStatus.SWITCHING_PROTOCOLS
+        and "Content-Security-Policy" not in response.headers
+    ):
+        response.headers.update(security_headers(""))
 
 
 def _peer(connection: ServerConnection) -> str:

@@ -236,6 +236,20 @@ def test_a_foreign_page_gets_no_websocket(server: Served) -> None:
 # Limits.
 
 
+@pytest.mark.parametrize("broken", [{"Sec_WebSocket_Version": "12"}, {"Connection": "close"}])
+def test_a_broken_websocket_handshake_is_refused_with_the_same_headers(server: Served, broken: dict[str, str]) -> None:
+    headers = {
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec_WebSocket_Version": "13",
+        "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    answer = server.request("/ws", **{**headers, **broken})
+    assert answer.status in (400, 426)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+
 def test_endless_headers_are_refused(server: Served) -> None:
     start = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
     assert parsed(server.raw(start + b"X: " + b"x" * 9000 + b"\r\n\r\n")).status == 431
