@@ -25,7 +25,7 @@ UsbIssue = tuple[str, str, dict[str, object]]
 
 
 class PortView(msgspec.Struct, frozen=True):
-    """One port as shown; ``name`` is "" for a device that is not treated as a phone."""
+    """One port as shown; ``name`` is "" for a device that is not treated as a phone, ``reconnects`` since start."""
 
     port_id: int
     port: str
@@ -40,6 +40,7 @@ class PortView(msgspec.Struct, frozen=True):
     product: int
     aoa_version: int | None
     row: int | None
+    reconnects: int
 
 
 class _Names:
@@ -287,6 +288,7 @@ class PortTable:
             product=device.product if device else 0,
             aoa_version=machine.aoa_version,
             row=machine.verdict.row if machine.verdict else None,
+            reconnects=max(0, machine.links - 1),
         )
 
     def _issue_data(self, machine: PortMachine) -> dict[str, object]:

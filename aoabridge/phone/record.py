@@ -32,6 +32,7 @@ class PortRecord:
         self.aoa_version: int | None = None
         self.fault: UsbError | None = None
         self.was_live = False
+        self.links = 0  # since start
         self.out_of_memory = False
         self.losses = LossLog()
         self.link = LinkWatch()

@@ -328,3 +328,13 @@ def test_new_rules_hold_for_the_next_connection() -> None:
     bench.result(1, "close", None)
     bench.scan(accessory(devnum=9), after=4)
     assert bench.states() == {"1-1": PortState.IGNORED}
+
+
+def test_every_link_but_the_first_is_a_reconnect() -> None:
+    bench = Bench()
+    bench.accessories(accessory())
+    assert [view.reconnects for view in bench.table.views()] == [0]
+    bench.accessories()
+    bench.accessories(accessory(devnum=9), after=5.0)
+    bench.accessories()
+    assert [view.reconnects for view in bench.table.views()] == [1]
