@@ -271,6 +271,7 @@ class Bridge:
                     serial=view.serial or None,
                     model=view.model or None,
                     aoa_version=view.aoa_version,
+                    reconnects=view.reconnects,
                     since=view.since,
                 )
                 for view in self.usb.views()
@@ -289,7 +290,8 @@ class Bridge:
         for host in self.sources:
             status = host.source.status(now)
             kind, _, name = host.name.partition(":")
-            views.append(SourceView(kind, name, True, status.hz, status.age_s, status.bad, status.gaps))
+            figures = (status.hz, status.age_s, status.bad, status.gaps, status.relays)
+            views.append(SourceView(kind, name, True, *figures))
         return views
 
     def _ignored(self) -> list[dict[str, Any]]:

@@ -54,13 +54,17 @@ class SourceIssue(msgspec.Struct, frozen=True):
 
 
 class SourceStatus(msgspec.Struct, frozen=True):
-    """Figures of the snapshot; ``hz`` over the last full second, ``age_s`` None before the first packet."""
+    """Figures of the snapshot; ``hz`` over the last full second, ``age_s`` None before the first packet.
+
+    ``relays``: received commands are sent on.
+    """
 
     hz: float
     age_s: float | None
     bad: int
     gaps: int
     issues: tuple[SourceIssue, ...] = ()
+    relays: bool = False
 
 
 class Source(Protocol):

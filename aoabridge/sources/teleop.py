@@ -266,7 +266,7 @@ class TeleopSource:
                 sentence = f"teleop: {self._old_layout}-octet uplinks of an older program"
             issues.append(SourceIssue("source-bad", sentence))
         gaps = sum(flow.long_gaps for (kind, _), flow in self._flows.items() if kind == "uplink")
-        return SourceStatus(self._uplinks.rate_hz, age_s, self._bad(), gaps, tuple(issues))
+        return SourceStatus(self._uplinks.rate_hz, age_s, self._bad(), gaps, tuple(issues), self.relays)
 
     def next_deadline(self, now: float) -> float | None:
         """When ``on_tick`` is wanted."""

@@ -276,6 +276,7 @@ def test_the_relay_passes_exactly_the_checked_downlinks():
         bench.tick(float(now))
     assert bench.source.take_datagrams() == []
     assert bench.source.relays
+    assert bench.source.status(30.0).relays
     assert bench.topics["Link/DownlinkRelay"] is True
 
 
