@@ -98,6 +98,8 @@ class Surfaces:
         if config.nt.elastic:
             self._popups.on_edges(edges, snapshot, now)
             self._relay.publish(self._popups.on_tick(snapshot, now))
+        else:
+            self._relay.publish(self._popups.withdraw_all())
         self.notifier.status(snapshot["sentence"], now)
         if self._state_file is not None and now - self._written_at >= STATE_FILE_S:
             self._written_at = now
