@@ -5,12 +5,12 @@ from collections import deque
 from collections.abc import Callable
 
 from aoabridge.errors import UsbError
+from aoabridge.phone.aoa import IN_READ_BYTES
 
 __all__ = ["MemoryPipe"]
 
 HIGH_SPEED_PACKET = 512
 UNREAD_BYTES = 256 * 1024  # as much as a phone buffers for an app that does not read
-MAX_READ = 16_384
 
 
 class MemoryPipe:
@@ -63,7 +63,7 @@ class MemoryPipe:
     def send(self, data: bytes) -> None:
         """The app writes."""
         with self._changed:
-            self._to_host.extend(data[start : start + MAX_READ] for start in range(0, len(data), MAX_READ))
+            self._to_host.extend(data[start : start + IN_READ_BYTES] for start in range(0, len(data), IN_READ_BYTES))
             self._changed.notify_all()
 
     def receive(self) -> bytes:

@@ -288,11 +288,6 @@ class NtClient:
         return self._poller is not None and self._poller.overloaded
 
     @property
-    def old_server(self) -> bool:
-        """True if the server's protocol has no pings: a pulled cable may go unnoticed."""
-        return self._reader.old_server
-
-    @property
     def counters(self) -> dict[str, int]:
         """Totals since start, by name."""
         reader, sender, queue = self._reader, self._sender, self._queue

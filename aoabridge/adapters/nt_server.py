@@ -93,12 +93,8 @@ class BenchServer:
         with self._lock:
             return dict(self._types)
 
-    def take_updates(self) -> list[Update]:
-        """Remove and return every value that clients set since the last call, in order."""
-        return [update for _, update in self.take_arrivals()]
-
     def take_arrivals(self) -> list[tuple[float, Update]]:
-        """The same, each with the monotonic time at which it came."""
+        """Remove and return every value that clients set since the last call, in order, with its monotonic time."""
         with self._lock:
             arrivals, self._arrivals = self._arrivals, []
         return arrivals

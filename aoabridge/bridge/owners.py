@@ -139,7 +139,3 @@ class Ownership:
     def next_due(self) -> float | None:
         """When ``take_due`` has something to do."""
         return min((at for at, _ in self._releases), default=None)
-
-    def conflicts(self) -> list[str]:
-        """Topics that more than one live link has put."""
-        return [topic for topic, owned in self._owned.items() if len(owned.links) > 1]

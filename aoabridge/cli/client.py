@@ -87,10 +87,6 @@ class Daemon:
         self._socket.settimeout(None)
         return self._socket, self._pending
 
-    def idle_after(self, idle_s: float | None) -> None:
-        """Change the patience of a running stream."""
-        self._socket.settimeout(idle_s)
-
     def _open(self, name: str, arguments: dict[str, object]) -> dict[str, Any]:
         request = json.dumps({"request": name, "arguments": arguments})
         try:

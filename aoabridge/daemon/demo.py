@@ -1,13 +1,14 @@
 """``aoabridge demo``: an NT server with a simulated robot, the real bridge, simulated phones; all on this machine."""
 
 import asyncio
+import signal
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from aoabridge.adapters.host import HostProbe
 from aoabridge.adapters.nt_server import BenchServer
 from aoabridge.adapters.nt_targets import has_address
 from aoabridge.config import Config, DemoOptions, default_config
@@ -135,7 +136,7 @@ class Demo:
         counters = [phone.app.counters for phone in self._phones]
         both_ways = all(counter["values"] and counter["puts"] for counter in counters) and self._robot.latency_s
         ok = bool(both_ways) and not figures["phone"]["errors"] and not figures["puts"]["refused"]
-        return {"type": "summary", "ok": ok, **figures, "rss_mib": _rss_mib()}
+        return {"type": "summary", "ok": ok, **figures, "rss_mib": HostProbe(None).read().rss_mib}
 
 
 def run_demo(options: DemoOptions, show: Show) -> int:
@@ -148,7 +149,7 @@ def run_demo(options: DemoOptions, show: Show) -> int:
 
 async def _main(options: DemoOptions, show: Show) -> bool:
     stopped = asyncio.Event()
-    for number in (2, 15):  # SIGINT and SIGTERM: the normal end
+    for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     return await Demo(options, show).run(stopped)
 
@@ -169,11 +170,3 @@ def percentiles_ms(samples_s: Sequence[float]) -> dict[str, float | None]:
         name: round(ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000, 3)
         for name, share in (("p50", 0.5), ("p99", 0.99))
     }
-
-
-def _rss_mib() -> float | None:
-    try:
-        fields = Path("/proc/self/statm").read_text().split()
-    except OSError:
-        return None
-    return round(int(fields[1]) * 4096 / (1 << 20), 1)

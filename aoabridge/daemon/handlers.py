@@ -10,6 +10,7 @@ from aoabridge.bridge.topics import Topic
 from aoabridge.daemon.observer import Observer
 from aoabridge.daemon.relay import Relay
 from aoabridge.daemon.taps import Taps
+from aoabridge.status.terminal import changed
 
 __all__ = ["Handlers", "log_handlers"]
 
@@ -88,8 +89,8 @@ class Handlers:
         shown: dict[str, Any] = {}
         while True:
             snapshot = self._observer.snapshot(self._clock())
-            if _without_time(snapshot) != shown:
-                shown = _without_time(snapshot)
+            if changed(shown, snapshot):
+                shown = snapshot
                 yield snapshot
             await asyncio.sleep(WATCH_S)
 
@@ -105,10 +106,6 @@ class Handlers:
             raise RequestError("bad-request", "name a device or a topic")
         async for event in source:
             yield event
-
-
-def _without_time(snapshot: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in snapshot.items() if key not in ("time", "uptime_s")}
 
 
 def log_handlers(ring: LogRing) -> dict[str, Handler]:

@@ -161,11 +161,6 @@ class PhoneHost:
         found = self._table.issues(self._clock())
         return [(code, who, {**data, **self._holders.get(str(data.get("port")), {})}) for code, who, data in found]
 
-    def counters(self, link: LinkId) -> dict[str, int]:
-        """Counters of a link's threads."""
-        entry = self._links.get(link)
-        return dict(entry.pump.counters) if entry else {}
-
     def seen_at(self) -> float:
         """When the slowest thread of any open link last showed life; now without links."""
         return min((entry.pump.seen_at() for entry in self._links.values()), default=self._clock())

@@ -17,7 +17,6 @@ __all__ = [
     "IN_BACKLOG_TIMEOUT_MS",
     "IN_READ_BYTES",
     "IN_TIMEOUT_MS",
-    "OUT_MAX_BYTES",
     "OUT_TIMEOUT_MS",
     "SEND_STRING",
     "START",
@@ -45,7 +44,6 @@ CONTROL_TIMEOUT_MS: Final = 1500  # 100 ms failed in the field, other hosts use 
 IN_READ_BYTES: Final = 16_384  # a multiple of every packet size: a shorter read could overflow
 IN_TIMEOUT_MS: Final = 250  # bounds the stop of a link and the delay of a line whose sender omits the ZLP
 IN_BACKLOG_TIMEOUT_MS: Final = 100  # while old bytes of the phone may still be queued
-OUT_MAX_BYTES: Final = 16_383  # Android reads 16 384; a full buffer would need a ZLP
 OUT_TIMEOUT_MS: Final = 500  # few cancelled transfers, yet a blocked phone is probed twice a second
 
 STRING_MAX_BYTES: Final = 255  # Android takes 256 with the NUL

@@ -9,7 +9,7 @@ import msgspec
 
 from aoabridge.phone.aoa import UsbDevice
 
-__all__ = ["KNOWN_MAKERS", "Decision", "DeviceName", "DeviceRules", "Verdict", "decide"]
+__all__ = ["KNOWN_MAKERS", "UNAUTHORIZED_ROW", "Decision", "DeviceName", "DeviceRules", "Verdict", "decide"]
 
 # The same list stands in the udev rule; a test holds them equal.
 KNOWN_MAKERS: Final = frozenset(
@@ -21,6 +21,8 @@ KNOWN_MAKERS: Final = frozenset(
     }
 )  # fmt: skip
 _MIXED_MAKERS: Final = frozenset({0x0502, 0x0B05, 0x17EF})  # also make docks, adapters and boards
+
+UNAUTHORIZED_ROW: Final = 0  # decided by the kernel, before any row of ours
 
 _APPLE: Final = 0x05AC
 _ROOT_HUB: Final = 0x1D6B
@@ -76,7 +78,7 @@ class Decision(Enum):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The deciding ``row`` (0 = the kernel already refused the device), and why.
+    """The deciding ``row`` (UNAUTHORIZED_ROW = the kernel refused the device), and why.
 
     ``retry`` = a stall may be a locked phone, not the end; ``unlisted`` = looks like a phone of an unknown maker.
     """
@@ -115,7 +117,7 @@ def _never(device: UsbDevice, rules: DeviceRules, _serial: str) -> Verdict | Non
 
 def _unauthorized(device: UsbDevice, _rules: DeviceRules, _serial: str) -> Verdict | None:
     reason = "not authorised: USBGuard or kernel policy"  # the kernel refuses every transfer
-    return None if device.authorized else Verdict(Decision.IGNORE, 0, reason)
+    return None if device.authorized else Verdict(Decision.IGNORE, UNAUTHORIZED_ROW, reason)
 
 
 def _accessory(device: UsbDevice, _rules: DeviceRules, _serial: str) -> Verdict | None:

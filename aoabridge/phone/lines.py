@@ -10,6 +10,7 @@ from enum import IntEnum
 import msgspec
 
 __all__ = [
+    "EXCERPT_BYTES",
     "MAX_LINE_OUT",
     "MAX_TRANSFER",
     "InboundLine",

@@ -15,6 +15,7 @@ import orjson
 
 from aoabridge.errors import LinkError
 from aoabridge.phone.keys import put_key
+from aoabridge.phone.lines import EXCERPT_BYTES
 
 __all__ = [
     "DISCONNECT_LINE",
@@ -43,7 +44,6 @@ PROTOCOL = 1
 DISCONNECT_LINE: Final = b'{"disconnect":true}\n'
 MAX_PERIOD_S = 60.0  # a topic rarer than that is better asked for
 EXCERPT_CHARS = 120  # as much of the offending line as the error repeats
-EXCERPT_BYTES = 4 * EXCERPT_CHARS
 MAX_INTEGER_CHARS = 400  # longer than any double; bounds the cost of reading an integer
 MAX_IDENT_CHARS = 1024  # ids and nonces are repeated in answers, of which some wait
 MAX_NAME_CHARS = 100  # of an app and its version, as the status shows them

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from aoabridge.issues import Severity
 from aoabridge.status.board import OpenIssue
 from aoabridge.status.text import clipped
-from aoabridge.values import Publication, Withdrawal
+from aoabridge.values import Publication
 
 __all__ = ["Alerts", "alert_text"]
 
@@ -28,9 +28,9 @@ class Alerts:
         self._root = f"/SmartDashboard/{group}/"
         self._shown: dict[str, list[str]] = {}
 
-    def on_tick(self, issues: Iterable[OpenIssue]) -> list[Publication | Withdrawal]:
+    def on_tick(self, issues: Iterable[OpenIssue]) -> list[Publication]:
         """The lists that have changed."""
-        out: list[Publication | Withdrawal] = []
+        out: list[Publication] = []
         if not self._shown:
             properties: dict[str, object] = {"SmartDashboard": "Alerts"}
             out.append(Publication(f"{self._root}.type", "string", "Alerts", properties))
@@ -41,10 +41,3 @@ class Alerts:
                 self._shown[name] = texts
                 out.append(Publication(self._root + name, "string[]", texts))
         return out
-
-    def withdraw_all(self) -> list[Publication | Withdrawal]:
-        """Take the group back."""
-        if not self._shown:
-            return []
-        self._shown.clear()
-        return [Withdrawal(self._root + name) for name in (".type", *_LISTS.values())]

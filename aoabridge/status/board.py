@@ -111,11 +111,6 @@ class IssueBoard:
             condition.events.clear()
             self._settle(key, now)
 
-    def clear_subject(self, subject: str, now: float) -> None:
-        """End everything that is about one phone or source."""
-        for code in {key[0] for key in self._conditions if key[1] == subject}:
-            self.clear(code, now, subject)
-
     def on_tick(self, now: float) -> None:
         """Let conditions that have lasted show, and occurrences that are old go."""
         for key in list(self._conditions):

@@ -7,7 +7,7 @@ from pathlib import Path
 from aoabridge.adapters.hotplug import scan
 from aoabridge.cli.checks.result import Check, Outcome, from_issue, passed
 from aoabridge.phone.aoa import UsbDevice
-from aoabridge.phone.filter import Decision, DeviceRules, decide
+from aoabridge.phone.filter import UNAUTHORIZED_ROW, Decision, DeviceRules, decide
 
 __all__ = ["RULE_NAME", "device_checks", "host_checks", "rule_checks", "udev_line"]
 
@@ -51,7 +51,7 @@ def device_checks(root: Path, rules: DeviceRules, may_open: Callable[[Path], boo
             yield from_issue(
                 "usb-unlisted", device.port, vid=vid, fix=f'Add `allow = ["{vid}:*"]`; udev: {udev_line(vid)}'
             )
-        elif "authoris" in verdict.reason:
+        elif verdict.row == UNAUTHORIZED_ROW:
             phones += 1
             yield Check(
                 "usb-permission", Outcome.FAIL, f"{device.port}: {verdict.reason}", "Allow it in USBGuard", device.port

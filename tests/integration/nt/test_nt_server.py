@@ -31,7 +31,7 @@ def test_publishes_and_remembers_what_clients_set(server: BenchServer) -> None:
             (arrived, update), *others = server.take_arrivals()
             assert (update.topic, update.value, others) == ("/put", "a", [])
             assert began <= arrived <= time.monotonic()
-            assert server.take_updates() == []
+            assert server.take_arrivals() == []
             server.publish([Withdrawal("/x"), Publication("/v", "double", 2.0)])
             client.wait_topic("/x", gone=True)
             client.wait_value("/v", 2.0)
@@ -106,7 +106,8 @@ def test_simulated_robot_drives_where_the_bridge_sends_it(server: BenchServer) -
 
             def turn_both() -> None:
                 now = time.monotonic()
-                server.publish([*robot.on_updates(server.take_updates(), now), *robot.on_tick(now)])
+                updates = [update for _, update in server.take_arrivals()]
+                server.publish([*robot.on_updates(updates, now), *robot.on_tick(now)])
                 bridge.publish("/RoboRoute/Heartbeat", "double", now)
 
             def until(state: str) -> None:

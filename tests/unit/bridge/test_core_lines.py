@@ -633,7 +633,7 @@ def test_the_last_owner_of_a_topic_ends_it():
     rig.say({"key": "/RoboRoute/RunPose", "value": True})
     rig.say({"key": "/RoboRoute/RunPose", "value": True}, link=2)
     rig.accept()
-    assert rig.core.owners.conflicts() == ["/RoboRoute/RunPose"]
+    assert rig.core.owners.find("/RoboRoute/RunPose").links == {1, 2}
     rig.core.on_link_down(1, rig.now)
     rig.wait(0.1)
     assert rig.orders() == []

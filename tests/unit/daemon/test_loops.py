@@ -32,13 +32,15 @@ def fails_once(method: Callable[..., Any], calls: list[float]) -> Callable[..., 
     return call
 
 
-def test_a_look_that_breaks_off_feeds_the_watchdog_and_is_followed_by_another(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_look_that_breaks_off_feeds_the_watchdog_and_is_followed_by_another(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def run() -> None:
         bridge = Bridge(default_config(), None, relay_allowed=False, phones=None)
         looks: list[float] = []
         fed: list[float] = []
         bridge.observer.tick = fails_once(bridge.observer.tick, looks)  # type: ignore[method-assign]
-        bridge.surfaces.feed_watchdog = lambda now: fed.append(now)  # type: ignore[method-assign]
+        monkeypatch.setattr(bridge.surfaces, "feed_watchdog", fed.append)
         bridge._observe()
         assert fed == looks
         await until(lambda: len(looks) >= 2)

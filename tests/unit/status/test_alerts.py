@@ -46,13 +46,3 @@ def test_lists_and_texts_are_bounded() -> None:
     assert isinstance(errors, list)
     assert len(errors) == MAX_ENTRIES
     assert max(map(len, errors)) <= MAX_TEXT
-
-
-def test_the_group_can_be_taken_back() -> None:
-    alerts = Alerts("AOABridge Alerts")
-    assert alerts.withdraw_all() == []
-    alerts.on_tick([])
-    assert {item.topic for item in alerts.withdraw_all()} == {
-        ROOT + n for n in (".type", "errors", "warnings", "infos")
-    }
-    assert len(alerts.on_tick([])) == 4

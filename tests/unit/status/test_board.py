@@ -92,15 +92,6 @@ def test_the_count_survives_clearing_and_grows_with_each_return() -> None:
     assert (board.open_issues()[0].count, board.open_issues()[0].since) == (3, 20.0)
 
 
-def test_everything_about_one_subject_can_be_cleared() -> None:
-    board = IssueBoard()
-    board.set("phone-lost", "a", True, 0.0)
-    board.happened("put-refused", "a", 0.0)
-    board.set("phone-lost", "b", True, 0.0)
-    board.clear_subject("a", 1.0)
-    assert [(issue.code, issue.subject) for issue in board.open_issues()] == [("phone-lost", "b")]
-
-
 def test_the_board_is_bounded() -> None:
     board = IssueBoard()
     for number in range(MAX_OPEN * 2):
