@@ -14,12 +14,14 @@ import msgspec
 import wpiutil
 from wpiutil.log import DataLogReader
 
+from aoabridge.adapters.nt_publishers import payload_bytes
 from aoabridge.values import NtValue
 
 __all__ = ["LogRecord", "RecordedValue", "Recorder", "read_log"]
 
 FLUSH_S = 0.25  # a power pull loses no more
 QUEUE_RECORDS = 20_000  # a second of a busy robot; a card that stands still longer costs records, not the relay
+QUEUE_BYTES = 32 * 1024 * 1024  # values may be large: what waits for a slow card must not eat a coprocessor's memory
 SPACE_S = 1.0
 STOP_S = 2.0
 HEADER = "AOABridge"
@@ -69,15 +71,18 @@ class LogRecord(msgspec.Struct, frozen=True, gc=False):
 class Recorder:
     """Writes one file from ``open`` to ``close``.
 
-    ``full`` is called once, from the thread, when the disk has less than ``min_free_bytes`` left.
+    ``failed`` is called at most once, from the thread, with the reason why nothing more can be written: the disk has
+    less than ``min_free_bytes`` left, or has gone.
     """
 
-    def __init__(self, path: Path, *, min_free_bytes: int, full: Callable[[], None]) -> None:
+    def __init__(self, path: Path, *, min_free_bytes: int, failed: Callable[[str], None]) -> None:
         self.path = path
         self.dropped = 0
         self.seen_at = time.monotonic()
         self._min_free_bytes = min_free_bytes
-        self._full = full
+        self._failed = failed
+        self._offered_bytes = 0  # belongs to the caller
+        self._written_bytes = 0  # belongs to the thread
         self._queue: queue.SimpleQueue[LogRecord | None] = queue.SimpleQueue()
         self._entries: dict[str, tuple[int, str, Callable[[int, Any, int], None]]] = {}
         self._writer: Any = None
@@ -98,9 +103,11 @@ class Recorder:
 
     def offer(self, record: LogRecord) -> None:
         """Queue a record; a full queue drops it and counts."""
-        if self._queue.qsize() >= QUEUE_RECORDS:
+        size = payload_bytes(record.value)
+        if self._queue.qsize() >= QUEUE_RECORDS or self._offered_bytes - self._written_bytes + size > QUEUE_BYTES:
             self.dropped += 1
         else:
+            self._offered_bytes += size
             self._queue.put(record)
 
     def close(self) -> bool:
@@ -124,6 +131,7 @@ class Recorder:
                 record = self._queue.get(timeout=FLUSH_S)
                 going = record is not None
                 if record is not None:
+                    self._written_bytes += payload_bytes(record.value)
                     self._write(record)
             except queue.Empty:
                 pass
@@ -135,11 +143,18 @@ class Recorder:
                 self._writer.flush()
             if now - space_at >= SPACE_S:
                 space_at = now
-                if shutil.disk_usage(self.path.parent).free < self._min_free_bytes:
-                    self._full()
+                if (fault := self._disk_fault()) is not None:
+                    self._failed(fault)
                     going = False
         self._writer.flush()
         self._writer.stop()
+
+    def _disk_fault(self) -> str | None:
+        try:
+            free_bytes = shutil.disk_usage(self.path.parent).free
+        except OSError as error:
+            return error.strerror or str(error)
+        return "disk full" if free_bytes < self._min_free_bytes else None
 
     def _write(self, record: LogRecord) -> None:
         type_ = _LOG_TYPES.get(record.type, record.type)

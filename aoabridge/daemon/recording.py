@@ -45,7 +45,7 @@ class RecordHost:
         self._ended_s = 0.0
         self._checked_at = float("-inf")
         self._system_time_at = float("-inf")
-        self._is_full = False
+        self._fault: str | None = None  # of the file, told by the writing thread
         self._partial: dict[tuple[str, str], bytes] = {}
         self._named_with_match = False
         self.stopped_because: str | None = None
@@ -67,15 +67,16 @@ class RecordHost:
         self._wanted = tuple(topics) if topics is not None else self._settings.topics
         self._globs = compile_patterns(self._wanted)
         self._given_path = out
+        self._partial.clear()  # halves of lines that ended while nobody recorded
         self.stopped_because = None
         self._begin(now)
         log.info("recording to %s", self.view().file, extra={"code": "record-started"})
 
     def _begin(self, now: float) -> None:
         path = self._given_path or self._new_path()
-        recorder = Recorder(path, min_free_bytes=self._settings.min_free_mib * MIB, full=self._on_full)
+        recorder = Recorder(path, min_free_bytes=self._settings.min_free_mib * MIB, failed=self._on_failed)
         recorder.open()
-        self._is_full = False
+        self._fault = None
         self._recorder = self._last = recorder
         self._began = now
         for topic in self._topics:
@@ -150,10 +151,10 @@ class RecordHost:
         if now - self._system_time_at >= SYSTEM_TIME_S:
             self._system_time_at = now
             recorder.offer(LogRecord("systemTime", "int", int(time.time() * 1e6), int(now * 1e6), "AOABridge"))
-        if self._is_full:
+        if self._fault is not None:
             self.stop(now)
-            self.stopped_because = "disk full"
-            log.warning("recording stopped: disk full", extra={"code": "record-stopped"})
+            self.stopped_because = self._fault
+            log.warning("recording stopped: %s", self._fault, extra={"code": "record-stopped"})
         elif self._given_path is None and self._should_rotate(recorder):
             self.stop(now)
             try:
@@ -170,17 +171,21 @@ class RecordHost:
     def _delete_oldest(self) -> None:
         if self._directory is None:
             return
-        files = sorted(self._directory.glob(f"aoabridge_*{SUFFIX}"), key=lambda path: path.stat().st_mtime)
-        total = sum(path.stat().st_size for path in files)
-        for path in files[:-1]:
-            if total <= self._settings.keep_mib * MIB:
-                return
-            total -= path.stat().st_size
-            path.unlink(missing_ok=True)
+        try:
+            found = [(path.stat(), path) for path in self._directory.glob(f"aoabridge_*{SUFFIX}")]
+            files = sorted(found, key=lambda item: item[0].st_mtime)
+            total = sum(stat.st_size for stat, _ in files)
+            for stat, path in files[:-1]:
+                if total <= self._settings.keep_mib * MIB:
+                    return
+                total -= stat.st_size
+                path.unlink(missing_ok=True)
+        except OSError as error:  # somebody tidies up at the same time, or the disk has gone
+            log.warning("old recordings stay: %s", error)
 
-    def _on_full(self) -> None:
+    def _on_failed(self, reason: str) -> None:
         """In the recorder's thread."""
-        self._is_full = True
+        self._fault = reason
         self._wake()
 
     def seen_at(self) -> float | None:

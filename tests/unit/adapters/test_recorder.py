@@ -1,0 +1,67 @@
+"""The writing thread: a disk that goes, and values that come faster than it can write."""
+
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from aoabridge.adapters.recorder import LogRecord, Recorder, read_log
+
+
+class Told:
+    """Takes the reason of the end."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+        self._told = threading.Event()
+
+    def __call__(self, reason: str) -> None:
+        self.reasons.append(reason)
+        self._told.set()
+
+    def wait(self) -> list[str]:
+        assert self._told.wait(5)
+        return self.reasons
+
+
+def test_a_disk_that_goes_ends_the_file_and_not_the_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aoabridge.adapters.recorder.SPACE_S", 0.0)
+    told = Told()
+    recorder = Recorder(tmp_path / "stick" / "a.wpilog", min_free_bytes=0, failed=told)
+    recorder.open()
+    shutil.rmtree(tmp_path / "stick")
+    recorder.offer(LogRecord("NT:/x", "int", 1, 1))
+    assert told.wait() == ["No such file or directory"]
+    assert recorder.close()
+
+
+def test_a_disk_that_fills_up_ends_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aoabridge.adapters.recorder.SPACE_S", 0.0)
+    told = Told()
+    recorder = Recorder(tmp_path / "a.wpilog", min_free_bytes=0, failed=told)
+    recorder.open()
+    recorder.offer(LogRecord("NT:/x", "int", 1, 1))
+    recorder._min_free_bytes = 1 << 62
+    recorder.offer(LogRecord("NT:/x", "int", 2, 2))
+    assert told.wait() == ["disk full"]
+    assert recorder.close()
+    assert [value.value for value in read_log(tmp_path / "a.wpilog")][:1] == [1]
+
+
+def test_large_values_wait_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aoabridge.adapters.recorder.QUEUE_BYTES", 10_000)
+    recorder = Recorder(tmp_path / "a.wpilog", min_free_bytes=0, failed=lambda _reason: None)
+    for number in range(15):  # nobody writes yet
+        recorder.offer(LogRecord("NT:/x", "raw", bytes(1000), number))
+    assert recorder.dropped == 5
+    recorder.open()
+    deadline = time.monotonic() + 5
+    while recorder._written_bytes < 10_000:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    recorder.offer(LogRecord("NT:/x", "raw", bytes(10_000), 15))
+    assert recorder.dropped == 5
+    assert recorder.close()
+    assert len(list(read_log(tmp_path / "a.wpilog"))) == 11
