@@ -35,7 +35,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
         description="Works without daemon, root and configuration. Exit 1 if any check fails.",
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="only what concerns this phone or port")
-    parser.add_argument("--bundle", metavar="FILE.zip", help="also collect everything a helper would ask for")
+    parser.add_argument("--bundle", metavar="FILE.zip", help="also collect what somebody who helps would ask for")
     parser.add_argument("--with-values", action="store_true", help="put topic values into the bundle")
 
 

@@ -9,7 +9,7 @@ from aoabridge.adapters.log_ring import LogRing
 from aoabridge.bridge.topics import Topic
 from aoabridge.daemon.observer import Observer
 from aoabridge.daemon.relay import Relay
-from aoabridge.daemon.taps import Taps
+from aoabridge.daemon.taps import Taps, shown_value
 from aoabridge.status.terminal import changed
 
 __all__ = ["Handlers", "log_handlers"]
@@ -54,10 +54,11 @@ class Handlers:
         if not isinstance(prefix, str):
             raise RequestError("bad-request", "prefix must be text")
         wanted = prefix if prefix.startswith("/") or not prefix else "/" + prefix
+        values = arguments.get("values") is True
         found = [topic for topic in self._relay.core.topics if topic.key.startswith(wanted)]
-        return {"topics": [self._topic(topic) for topic in sorted(found, key=lambda topic: topic.key)]}
+        return {"topics": [self._topic(topic, values) for topic in sorted(found, key=lambda topic: topic.key)]}
 
-    def _topic(self, topic: Topic) -> dict[str, object]:
+    def _topic(self, topic: Topic, values: bool) -> dict[str, object]:
         now = self._clock()
         core = self._relay.core
         age_s = None if topic.seen_at is None else now - topic.seen_at
@@ -65,6 +66,7 @@ class Handlers:
         names = [link.info.name for link in core.links.values() if topic.key in link.slots]
         return {
             "name": topic.key,
+            **({"value": shown_value(topic.value)} if values else {}),
             "type": topic.type,
             "hz": round(hz, 1),
             "age_s": None if age_s is None else round(age_s, 3),

@@ -11,12 +11,17 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from aoabridge.phone.keys import key_of
 from aoabridge.values import NtValue
 
-__all__ = ["Taps"]
+__all__ = ["Taps", "shown_value"]
 
 MAX_WAITING = 200  # a terminal cannot show more per second
 POLL_S = 0.05
 
 Event = Mapping[str, object]
+
+
+def shown_value(value: NtValue | None) -> object:
+    """A value as JSON shows it: bytes as base64."""
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 class _Tap:
@@ -70,9 +75,8 @@ class Taps:
         key = key_of(topic)
         taps = self._topics.get(key)
         if taps:
-            shown = base64.b64encode(value).decode() if isinstance(value, bytes) else value
             for tap in taps:
-                tap.show({"time": self._wall(), "topic": key, "type": type_, "value": shown})
+                tap.show({"time": self._wall(), "topic": key, "type": type_, "value": shown_value(value)})
 
     async def device(self, name: str, *, raw: bool) -> AsyncIterator[Event]:
         """The messages of one phone, as they pass."""

@@ -1,4 +1,4 @@
-"""Everything a helper would ask for, in one zip: no secrets, serials hashed, hardware addresses cut."""
+"""What somebody who helps would ask for, in one zip: no secrets, serials hashed, hardware addresses cut."""
 
 import hashlib
 import io
@@ -42,7 +42,7 @@ def write_bundle(
         "config-errors.txt": "\n".join(rendered(error) for error in loaded.errors),
         "usb.json": _json([msgspec.to_builtins(device) for device in devices]),
     }
-    for name in ("status", "devices", "topics", "log", "latency"):
+    for name in ("status", "devices", "topics", "log"):
         answer = ask(name)
         if answer is not None:
             parts[f"{name}.json"] = _json(answer)
