@@ -16,7 +16,7 @@ from aoabridge.values import LinkId, NtValue
 
 __all__ = ["Fanout"]
 
-MAX_SCHEMA_FAULTS = 1_024  # kept for the status page
+MAX_SCHEMA_FAULTS = 1_024  # types whose refused schema is told, each once
 
 
 class Fanout:
@@ -33,7 +33,8 @@ class Fanout:
         self._confirmed: set[str] = set()  # types whose schema came from this server
         self._held_for: dict[str, set[str]] = {}  # type that is to be confirmed -> structs that wait for it
         self.counters: Counter[str] = Counter()
-        self.schema_faults: dict[str, SchemaError] = {}
+        self._told_faults: set[str] = set()  # types whose refused schema has been told
+        self._schema_faults: dict[str, SchemaError] = {}
         self._sampled_changed = False
 
     # Topics.
@@ -130,11 +131,16 @@ class Fanout:
         except SchemaError as error:
             # Unknown is better than wrong numbers: the old definition goes too.
             self.counters["schema_limit" if error.code.startswith("limit") else "schema_errors"] += 1
-            if len(self.schema_faults) < MAX_SCHEMA_FAULTS:
-                self.schema_faults[type_name] = error
+            if type_name not in self._told_faults and len(self._told_faults) < MAX_SCHEMA_FAULTS:
+                self._told_faults.add(type_name)
+                self._schema_faults[type_name] = error
             return self._registry.discard(type_name)
-        self.schema_faults.pop(type_name, None)
         return changed
+
+    def take_schema_faults(self) -> dict[str, SchemaError]:
+        """Types whose schema was refused since the last call, each type once for ever."""
+        faults, self._schema_faults = self._schema_faults, {}
+        return faults
 
     def schemas_changed(self, type_names: frozenset[str], now: float) -> None:
         """Codecs became available or changed: send the values that were held for them."""

@@ -268,6 +268,8 @@ class Relay:
         for link, host in self._hosts.items():
             with _going_on(f"transfer of link {link} dropped"):
                 self._pump(link, host, now)
+        for type_name, fault in core.fanout.take_schema_faults().items():
+            _log.warning("schema of %s refused (%s): %s", type_name, fault.code, fault)
         for notice in core.take_notices():
             name = core.links[notice.link].info.name if notice.link in core.links else "phone"
             _log.info("%s: line refused (%s): %s", name, notice.code, notice.text)

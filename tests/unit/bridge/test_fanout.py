@@ -142,3 +142,12 @@ def test_losing_thousands_of_topics_with_eight_phones_is_cheap():
     announce = [Announced(name, "double") for name in names]
     assert seconds(lambda: rig.core.on_topics(announce, rig.now)) < 0.4
     assert seconds(lambda: rig.core.on_connection(Disconnected(), rig.now)) < 0.4
+
+
+def test_a_refused_schema_is_told_once_for_each_type():
+    rig = CoreRig()
+    rig.schemas(A="int8 x", Bad="no such thing")
+    (told,) = rig.core.fanout.take_schema_faults().items()
+    assert (told[0], told[1].type_name) == ("Bad", "Bad")
+    rig.update("/.schema/struct:Bad", b"worse still")
+    assert rig.core.fanout.take_schema_faults() == {}
