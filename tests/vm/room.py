@@ -11,7 +11,7 @@ from typing import Self
 SETUP = """
 set -e
 mount -t tmpfs -o size=2g tmpfs /mnt
-mkdir /mnt/upper /mnt/work /mnt/root /mnt/share
+mkdir /mnt/upper /mnt/work /mnt/root
 mount -t overlay -o "lowerdir=$1,upperdir=/mnt/upper,workdir=/mnt/work" overlay /mnt/root
 mount -t proc proc /mnt/root/proc
 mount -t sysfs -o ro sysfs /mnt/root/sys
