@@ -4,11 +4,15 @@ Type strings are kept verbatim as announced (``double[]``, ``struct:Pose2d``): t
 """
 
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 __all__ = [
+    "MAX_VALUE_BYTES",
+    "RUN_PREFIX",
+    "SCHEMA_ROOT",
+    "SCHEMA_TYPE",
     "Announced",
     "ClockSync",
     "Connected",
@@ -24,6 +28,11 @@ __all__ = [
     "Update",
     "Withdrawal",
 ]
+
+SCHEMA_TYPE: Final = "structschema"
+SCHEMA_ROOT: Final = "/.schema/struct:"  # a struct's name follows
+RUN_PREFIX: Final = "/RoboRoute/Run"  # of the booleans that start a motion in robot code
+MAX_VALUE_BYTES: Final = 1_000_000  # ntcore publishes nothing any more once 2 MiB wait; two of these still fit
 
 NtValue: TypeAlias = bool | int | float | str | bytes | list[bool] | list[int] | list[float] | list[str]
 LinkId: TypeAlias = int

@@ -18,11 +18,22 @@ from wpiutil.sync import waitForObject
 from aoabridge.adapters.nt_events import Batch, EventReader, OwnValues
 from aoabridge.adapters.nt_pacing import FLUSH_GAP_S, Subscribe
 from aoabridge.adapters.nt_poller import Poller
-from aoabridge.adapters.nt_publishers import SCHEMA_TYPE, SETTERS, Publishers, SchemaSetter, Setter
+from aoabridge.adapters.nt_publishers import SETTERS, Publishers, SchemaSetter, Setter
 from aoabridge.adapters.nt_queue import Control, EventQueue
 from aoabridge.adapters.nt_sender import Sender
 from aoabridge.adapters.nt_targets import DEFAULT_PORT, NtTarget, prove_port, require_free_port
-from aoabridge.values import Announced, Connected, Disconnected, NtEvent, Publication, Put, PutResult, Withdrawal
+from aoabridge.values import (
+    RUN_PREFIX,
+    SCHEMA_TYPE,
+    Announced,
+    Connected,
+    Disconnected,
+    NtEvent,
+    Publication,
+    Put,
+    PutResult,
+    Withdrawal,
+)
 
 __all__ = [
     "NtClient",
@@ -37,7 +48,6 @@ LAST_SET_S = 0.020  # what is set just before its publisher goes may be lost
 RESTART_GAP_S = 10.0
 PUBLISH_PERIOD_S = 0.01
 OVERLOAD_PERIOD_S = 0.1
-RUN_PREFIX = "/RoboRoute/Run"  # true = the robot moves
 
 _log = logging.getLogger("aoabridge.adapters.nt")
 

@@ -8,7 +8,6 @@ from enum import Enum
 
 __all__ = [
     "FLUSH_GAP_S",
-    "MAX_VALUE_BYTES",
     "SET_OVERHEAD_BYTES",
     "WINDOW_BYTES",
     "WINDOW_S",
@@ -23,7 +22,6 @@ WINDOW_S = 0.010
 WINDOW_SETS = 1_000
 WINDOW_BYTES = 256 * 1024  # five windows that the network thread did not get to still fit in the 2 MiB
 SET_OVERHEAD_BYTES = 136  # what ntcore counts for a value beside its payload
-MAX_VALUE_BYTES = 1_000_000  # two of these and their overhead still fit in the 2 MiB
 FLUSH_GAP_S = 0.005  # ntcore ignores an earlier flush and the value then waits for the period
 
 OVERLOAD_EVENTS = 100_000  # in one drain: the thread is about a second behind

@@ -5,11 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from aoabridge.adapters.nt_events import OwnValues
-from aoabridge.values import NtValue
+from aoabridge.values import SCHEMA_TYPE, NtValue
 
 __all__ = [
     "DROP_DELAY_S",
-    "SCHEMA_TYPE",
     "SETTERS",
     "MakeSetter",
     "Publishers",
@@ -19,7 +18,6 @@ __all__ = [
     "payload_bytes",
 ]
 
-SCHEMA_TYPE = "structschema"
 DROP_DELAY_S = 0.020  # a value set just before its publisher goes may be lost; flushed and this old it is safe
 
 Setter: TypeAlias = Callable[[Any], bool]  # a bound method: it keeps its publisher alive

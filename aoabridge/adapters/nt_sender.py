@@ -3,9 +3,18 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from aoabridge.adapters.nt_pacing import MAX_VALUE_BYTES, FlushClock, SetWindow
-from aoabridge.adapters.nt_publishers import SCHEMA_TYPE, Publishers, payload_bytes
-from aoabridge.values import NtValue, Publication, Put, PutOp, PutResult, Withdrawal
+from aoabridge.adapters.nt_pacing import FlushClock, SetWindow
+from aoabridge.adapters.nt_publishers import Publishers, payload_bytes
+from aoabridge.values import (
+    MAX_VALUE_BYTES,
+    SCHEMA_TYPE,
+    NtValue,
+    Publication,
+    Put,
+    PutOp,
+    PutResult,
+    Withdrawal,
+)
 
 __all__ = ["Sender"]
 

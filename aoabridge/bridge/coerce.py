@@ -16,11 +16,10 @@ from typing import Any, Final
 import orjson
 
 from aoabridge.errors import LinkError
-from aoabridge.values import NtValue
+from aoabridge.values import MAX_VALUE_BYTES, NtValue
 
-__all__ = ["BASIC_TYPES", "MAX_VALUE_BYTES", "canonical_type", "check_size", "coerce", "infer", "is_struct_type"]
+__all__ = ["BASIC_TYPES", "canonical_type", "check_size", "coerce", "infer", "is_struct_type"]
 
-MAX_VALUE_BYTES = 1_000_000  # ntcore stops publishing for good once 2 MiB are pending
 MAX_TYPE_CHARS = 255
 EXACT_INT_FLOAT = 2**53  # every integer up to here is a double
 INT64 = range(-(2**63), 2**63)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from aoabridge.bridge.link import Link
-from aoabridge.bridge.puts import SCHEMA_TYPE, PutRules
+from aoabridge.bridge.puts import PutRules
 from aoabridge.bridge.slots import Place, Slot
 from aoabridge.bridge.topics import Topic, TopicTable, value_bytes
 from aoabridge.codecs.wpistruct import SchemaRegistry, schema_topic_type
@@ -12,7 +12,7 @@ from aoabridge.errors import LinkError, SchemaError
 from aoabridge.phone.keys import is_reserved, normalise_key, parents
 from aoabridge.phone.messages import Subscribe, Unsubscribe
 from aoabridge.phone.session import Options
-from aoabridge.values import LinkId, NtValue
+from aoabridge.values import SCHEMA_TYPE, LinkId, NtValue
 
 __all__ = ["Fanout"]
 

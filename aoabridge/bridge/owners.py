@@ -10,13 +10,12 @@ import msgspec
 
 from aoabridge.errors import LinkError
 from aoabridge.phone.keys import key_of
-from aoabridge.values import LinkId, NtValue
+from aoabridge.values import RUN_PREFIX, LinkId, NtValue
 
 __all__ = ["MAX_PUT_TOPICS", "RELEASE_S", "Owned", "Ownership", "is_run_pulse"]
 
 RELEASE_S = 0.02  # a value set just before its publisher goes may be lost: time for one flush
 MAX_PUT_TOPICS = 2_000  # of one link, as many as it may subscribe to: a robot's server is slow with thousands
-RUN_PREFIX = "/RoboRoute/Run"
 
 
 def is_run_pulse(topic: str, type_: str) -> bool:

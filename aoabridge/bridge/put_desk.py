@@ -8,11 +8,11 @@ import msgspec
 from aoabridge.bridge.link import Link
 from aoabridge.bridge.outbox import ControlKind
 from aoabridge.bridge.owners import Ownership, is_run_pulse
-from aoabridge.bridge.puts import SCHEMA_TYPE, PutRules
+from aoabridge.bridge.puts import PutRules
 from aoabridge.bridge.topics import TopicTable, value_bytes
 from aoabridge.errors import LinkError
 from aoabridge.phone.messages import Ident, PutMessage, ack_line, error_line
-from aoabridge.values import LinkId, NtValue, Put, PutOp, PutResult
+from aoabridge.values import SCHEMA_TYPE, LinkId, NtValue, Put, PutOp, PutResult
 
 __all__ = ["Answer", "PutDesk"]
 

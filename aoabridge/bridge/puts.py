@@ -12,20 +12,14 @@ from aoabridge.bridge.topics import TopicTable
 from aoabridge.codecs.wpistruct import Encoded, SchemaRegistry, StructCodec
 from aoabridge.errors import EncodeError, LinkError, SchemaError
 from aoabridge.phone.messages import PutMessage
-from aoabridge.values import LinkId, NtValue
+from aoabridge.values import SCHEMA_ROOT, SCHEMA_TYPE, LinkId, NtValue
 
 _INLINE_NAME = re.compile(r"[ \t\r\n]*struct[ \t\r\n]+([^\s{]+)")
 
-__all__ = ["SCHEMA_TYPE", "PutPlan", "PutRules", "schema_topic"]
+__all__ = ["PutPlan", "PutRules"]
 
-SCHEMA_TYPE = "structschema"
 MAX_NAMES = 4_096  # of types kept in mind; a registry holds a quarter of them
 LIMITS_OF_ALL = ("limit_types", "limit_total")  # what all types share: a phone must not use up what robots need
-
-
-def schema_topic(type_name: str) -> str:
-    """The topic under which a struct's schema is published."""
-    return f"/.schema/struct:{type_name}"
 
 
 class PutPlan(msgspec.Struct, frozen=True):
@@ -213,7 +207,7 @@ class PutRules:
         """Schemas the server may not have, innermost first."""
         texts = ((name, self._registry.schema(name)) for name in self._registry.nested(type_name))
         return tuple(
-            (schema_topic(name), text)
+            (SCHEMA_ROOT + name, text)
             for name, text in texts
             if name not in self._on_server and self._published.get(name) != text
         )

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from aoabridge.simulators.robot_topics import many_topics
-from aoabridge.values import NtValue, Publication, Update
+from aoabridge.values import SCHEMA_ROOT, SCHEMA_TYPE, NtValue, Publication, Update
 
 __all__ = ["PHONE_CLOCK_PREFIX", "ROBOT_CLOCK", "SCHEMAS", "Pose", "RobotSettings", "SimulatedRobot"]
 
@@ -118,7 +118,7 @@ class SimulatedRobot:
             ("/FMSInfo/MatchType", "int", 0),
             ("/FMSInfo/MatchNumber", "int", 0),
         ]
-        schemas = [Publication(f"/.schema/struct:{name}", "structschema", text) for name, text in SCHEMAS.items()]
+        schemas = [Publication(SCHEMA_ROOT + name, SCHEMA_TYPE, text) for name, text in SCHEMAS.items()]
         return [*(Publication(*topic) for topic in info), *self.on_tick(now), *self._status(), *schemas]
 
     def next_time(self) -> float:

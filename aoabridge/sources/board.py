@@ -9,12 +9,11 @@ from math import inf
 
 import msgspec
 
-from aoabridge.values import NtValue, Publication, Withdrawal
+from aoabridge.values import SCHEMA_ROOT, SCHEMA_TYPE, NtValue, Publication, Withdrawal
 
 __all__ = ["UNITS", "TopicBoard", "Writer", "cut_text"]
 
 MAX_TEXT = 4096  # characters of one published text; longer ones are logs, not values
-SCHEMA_ROOT = "/.schema/struct:"
 UNITS = {
     "_s": "s",
     "_ms": "ms",
@@ -63,7 +62,7 @@ class TopicBoard:
         """Publish the schema of a struct, once."""
         if name not in self._schemas:
             self._schemas.add(name)
-            self._out.append(Publication(SCHEMA_ROOT + name, "structschema", text.encode()))
+            self._out.append(Publication(SCHEMA_ROOT + name, SCHEMA_TYPE, text.encode()))
 
     def say(
         self, origin: str, name: str, type_string: str, value: NtValue, properties: dict[str, object] | None = None

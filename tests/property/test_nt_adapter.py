@@ -4,11 +4,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aoabridge.adapters.nt_events import OwnValues
-from aoabridge.adapters.nt_pacing import MAX_VALUE_BYTES, WINDOW_BYTES, WINDOW_S, WINDOW_SETS, SetWindow
+from aoabridge.adapters.nt_pacing import WINDOW_BYTES, WINDOW_S, WINDOW_SETS, SetWindow
 from aoabridge.adapters.nt_publishers import Publishers
 from aoabridge.adapters.nt_queue import Control, EventQueue
 from aoabridge.adapters.nt_sender import Sender
-from aoabridge.values import Announced, Connected, Disconnected, NtEvent, Put, PutOp, Unannounced, Update
+from aoabridge.values import (
+    MAX_VALUE_BYTES,
+    Announced,
+    Connected,
+    Disconnected,
+    NtEvent,
+    Put,
+    PutOp,
+    Unannounced,
+    Update,
+)
 
 TOPICS = st.sampled_from("abc")
 EVENTS: st.SearchStrategy[NtEvent] = st.one_of(

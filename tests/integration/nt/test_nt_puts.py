@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from aoabridge.adapters.nt_pacing import MAX_VALUE_BYTES
-from aoabridge.values import Announced, Publication
+from aoabridge.values import MAX_VALUE_BYTES, Announced, Publication
 from rig.nt_loop import NtLoop
 from rig.nt_process import NtProcess
 

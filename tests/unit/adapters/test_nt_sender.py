@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from aoabridge.adapters.nt_events import OwnValues
-from aoabridge.adapters.nt_pacing import FLUSH_GAP_S, MAX_VALUE_BYTES, WINDOW_S, WINDOW_SETS
+from aoabridge.adapters.nt_pacing import FLUSH_GAP_S, WINDOW_S, WINDOW_SETS
 from aoabridge.adapters.nt_publishers import DROP_DELAY_S, Publishers, Setter, payload_bytes
 from aoabridge.adapters.nt_sender import Sender
-from aoabridge.values import NtValue, Publication, Put, PutOp, Withdrawal
+from aoabridge.values import MAX_VALUE_BYTES, NtValue, Publication, Put, PutOp, Withdrawal
 
 
 class Ntcore:
