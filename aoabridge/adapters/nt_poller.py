@@ -9,12 +9,12 @@ from typing import Protocol
 
 from aoabridge.adapters.nt_events import Batch, EventReader, RawEvent
 from aoabridge.adapters.nt_pacing import OverloadWatch, Subscribe
+from aoabridge.exits import Exit
 
-__all__ = ["EXIT_THREAD_STUCK", "EventSource", "Poller"]
+__all__ = ["EventSource", "Poller"]
 
 POLL_S = 0.25  # a sign of life at least this often
 JOIN_S = 2.0
-EXIT_THREAD_STUCK = 70
 
 _log = logging.getLogger("aoabridge.adapters.nt")
 
@@ -81,7 +81,7 @@ class Poller:
         if self._thread.is_alive():
             _log.critical("the NetworkTables thread does not end")
             logging.shutdown()
-            os._exit(EXIT_THREAD_STUCK)  # leaving it to the interpreter would abort the process
+            os._exit(Exit.INTERNAL)  # leaving it to the interpreter would abort the process
         self._source.close()
 
     def _run(self) -> None:

@@ -18,6 +18,7 @@ from aoabridge.config.show import origins
 from aoabridge.daemon.service import Bridge
 from aoabridge.daemon.simulated import SimulatedPhone
 from aoabridge.errors import ConfigError
+from aoabridge.exits import Exit
 from aoabridge.simulators.phone_app import KnownApp
 from aoabridge.status.views import ConfigView
 
@@ -27,7 +28,6 @@ SYSTEM_RUNTIME = Path("/run/aoabridge")
 LOCK_WAIT_S = 10.0  # an instance that is ending needs two seconds
 STOP_S = 2.0
 GOOD_AFTER_S = 30.0  # a configuration that has run this long did not break the start
-EXIT_OK, EXIT_INTERNAL, EXIT_CANNOT_CREATE, EXIT_LOCKED = 0, 70, 73, 75
 
 log = logging.getLogger("aoabridge.daemon")
 
@@ -42,10 +42,10 @@ def run_daemon(options: RunOptions, start: Startup) -> int:
     try:
         if not lock.acquire(LOCK_WAIT_S):
             log.error("another instance holds %s: stop it, or give another --socket", lock.path)
-            return EXIT_LOCKED
+            return Exit.LOCKED
     except OSError as error:
         log.error("cannot make %s: %s", lock.path, error)
-        return EXIT_CANNOT_CREATE
+        return Exit.CANNOT_CREATE
     try:
         return asyncio.run(_Process(options, start, socket, logs).run())
     finally:
@@ -91,7 +91,7 @@ class _Process:
         except OSError as error:
             log.error("cannot start: %s", error)
             await bridge.stop()
-            return EXIT_CANNOT_CREATE
+            return Exit.CANNOT_CREATE
         self._plug_in_simulated(bridge)
         notifier = bridge.surfaces.notifier
         notifier.ready()
@@ -116,11 +116,11 @@ class _Process:
         except (TimeoutError, RuntimeError) as error:
             _die(str(error) or "the stop took too long")
         log.info("stopped")
-        return EXIT_OK
+        return Exit.OK
 
     def _on_end(self) -> None:
         if self._ending.is_set():
-            os._exit(EXIT_OK)  # asked twice: at once
+            os._exit(Exit.OK)  # asked twice: at once
         self._ending.set()
 
     def _say_start(self, bridge: Bridge) -> None:
@@ -238,4 +238,4 @@ def _die(reason: str) -> None:
     """A thread hangs in a library: closing what it uses would abort the process, so leave at once."""
     log.critical("ending the process: %s", reason)
     logging.shutdown()
-    os._exit(EXIT_INTERNAL)
+    os._exit(Exit.INTERNAL)

@@ -14,6 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Higher number = higher layer; a module imports only from lower layers, or from its own package.
 LAYERS = {
     "errors": 0,
+    "exits": 0,
     "issues": 0,
     "values": 1,
     "codecs": 2,
@@ -28,7 +29,7 @@ LAYERS = {
     "cli": 6,
     "__main__": 7,
 }
-PURE = {"bridge", "codecs", "phone", "status", "values", "errors", "issues", "sources", "simulators"}
+PURE = {"bridge", "codecs", "phone", "status", "values", "errors", "exits", "issues", "sources", "simulators"}
 IMPURE_MODULES = {
     "socket", "asyncio", "threading", "queue", "select", "subprocess", "time", "logging", "usb", "ntcore", "wpiutil",
     "systemd", "pyudev",

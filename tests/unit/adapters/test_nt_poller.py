@@ -7,7 +7,8 @@ from typing import Any
 
 from aoabridge.adapters.nt_events import Batch, EventReader, OwnValues, RawEvent
 from aoabridge.adapters.nt_pacing import OVERLOAD_EVENTS, Subscribe
-from aoabridge.adapters.nt_poller import EXIT_THREAD_STUCK, Poller
+from aoabridge.adapters.nt_poller import Poller
+from aoabridge.exits import Exit
 
 
 class Announce:
@@ -132,5 +133,5 @@ poller.close()
 
 def test_stuck_thread_takes_the_process_with_it() -> None:
     done = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == EXIT_THREAD_STUCK
+    assert done.returncode == Exit.INTERNAL
     assert "does not end" in done.stderr
