@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from .actions import Action, Actions
 from .drive import Drive
@@ -37,17 +36,8 @@ __all__ = ["BoundNode", "BoundPlan", "bind"]
 FRAME_JUMP_M = 2.0
 PATH_TIMEOUT_S = 20.0  # of a path whose length is not known
 TIMEOUT_FACTOR, TIMEOUT_EXTRA_S = 1.5, 2.0
-NEAR_NAMES = 3
 
 Maker = Callable[[StepMaker, int], Step]
-
-
-class StartPose(Protocol):
-    """Tells where the robot is."""
-
-    @abstractmethod
-    def __call__(self) -> Pose2 | None:
-        """Return the measured pose, None if there is no drive."""
 
 
 @dataclass(frozen=True, slots=True)

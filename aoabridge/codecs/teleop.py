@@ -1,6 +1,6 @@
 """Datagrams of the remote-driving centre: four little-endian packets, told apart by header, id and length.
 
-Source: the client's remote-driving datagram document (two naturally aligned and two packed C structs, no holes).
+Source: the teams' remote-driving datagram document (two naturally aligned and two packed C structs, no holes).
 A downlink is a driving command; nothing in here sends anything. Uplink and downlink share header and id: an uplink cut
 to 20 octets is a valid downlink, so a listening port passes the ``kinds`` it expects.
 """

@@ -1,7 +1,7 @@
 """A field (FMS) that runs one match: hands stations out, sends the control datagrams, watches its driver stations.
 
 For the bench: on a field only the official system may talk. Sans-IO; times are seconds of one monotonic clock.
-Sources: Cheesy Arena 2026, the client's FMS document.
+Sources: Cheesy Arena 2026, the teams' FMS document.
 """
 
 from collections import Counter, deque

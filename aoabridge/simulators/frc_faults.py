@@ -9,7 +9,6 @@ __all__ = ["DATAGRAM_FAULTS", "FAULT_SHARE", "STREAM_FAULTS", "FrcFaults", "pars
 FAULT_SHARE = 0.02
 SLOW_S = 0.2  # between the two halves of a frame
 _CUT = 5  # octets of a truncated datagram: shorter than every header
-_HEADERS = {"fms2ds-udp": 22, "ds2fms-udp": 8, "ds2rio-udp": 6, "rio2ds-udp": 8}
 _STATION_AT = {"fms2ds-udp": 5, "ds2rio-udp": 5}
 _LEVEL_AT = {"fms2ds-udp": 6}
 _TEXT_TAGS = {"fms2ds-udp": b"\x03\x20\xff\xfe", "ds2rio-udp": b"\x03\x10\xff\xfe"}

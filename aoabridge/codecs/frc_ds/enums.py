@@ -1,6 +1,6 @@
 """Numbers, flag bytes and stations of the driver station protocols: every value stays visible, also an unknown one.
 
-Sources: the client's FMS document, FRCture, Cheesy Arena 2026, WPILib 2026, captures of 2021 and 2024.
+Sources: the teams' FMS document, FRCture, Cheesy Arena 2026, WPILib 2026, captures of 2021 and 2024.
 """
 
 from enum import IntEnum

@@ -1,6 +1,6 @@
 """FMS and driver station: UDP 1120, 1121 and 1160, TCP 1750.
 
-Sources: the client's FMS document, FRCture, Cheesy Arena 2026; FMS-side additions for the driver station of 2027.
+Sources: the teams' FMS document, FRCture, Cheesy Arena 2026; FMS-side additions for the driver station of 2027.
 """
 
 from typing import Annotated, ClassVar

@@ -16,7 +16,6 @@ __all__ = ["Alarm", "ArmLimits", "MotionState", "RobotConfig", "RobotState", "St
 MICROSECONDS = 1_000_000
 MAX_MAGNITUDE = 100_000.0
 START_TOLERANCE_DEG = 0.5
-START_TOLERANCE_MM = 5.0
 GROSS_STEP = 4.0  # times velocity * T: no motion, a jump
 _ULPS = (1, 2, 4)  # differences of binary32 positions carry so many units in the last place: v, a, j
 
