@@ -43,6 +43,7 @@ class Campaign:
     """One run. ``judge`` holds what was wrong, ``healed`` the recovery times per kind."""
 
     def __init__(self, seed: int, kinds: list[str] | None = None) -> None:
+        self.began = time.monotonic()
         self.rng = random.Random(seed)
         self.plan = faults(seed, kinds)
         self.judge = Judge()
@@ -91,6 +92,7 @@ class Campaign:
             kinds.append(fault.kind)
             self.injected[fault.kind] += 1
             self.of_daemon["faults"] += 1
+            print(f"{time.monotonic() - self.began:6.1f} {fault.kind} {fault.phone} {fault.size:.2f}", file=sys.stderr)
             getattr(self, "do_" + fault.kind.replace("-", "_"))(fault)
             if not fault.together:
                 break
@@ -150,7 +152,7 @@ class Campaign:
         self.traffic.stop()
         until = time.monotonic()
         with self.lock:
-            self.judge.judge_puts(self.losses, self.traffic.breaks, until)
+            self.judge.judge_end(self.losses, self.traffic.breaks, until)
         self.robot.kill()
         self.job.stop_daemon()
 
@@ -251,7 +253,7 @@ class Campaign:
         fcntl.fcntl(daemon.process.stderr, PIPE_SIZE, 4096)
         plain, gate = daemon.log, threading.Event()
 
-        class Blocked(list):  # type: ignore[type-arg]
+        class Blocked(list):
             def append(self, line: str) -> None:
                 gate.wait()
                 super().append(line)

@@ -40,6 +40,7 @@ class Judge:
         self.arrived: dict[tuple[str, Any], float] = {}
         self.value_s: dict[str, float] = defaultdict(float)  # per phone: the newest moment that a line proved
         self.put_s: dict[str, float] = defaultdict(float)  # per phone: when the newest put was said that was acked
+        self._halves: list[tuple[str, float, str]] = []  # what is left of a transfer whose end nobody knows
         self._robots: list[tuple[int, int]] = []  # (since, offset) in microseconds
         self._said: dict[tuple[str, Any], float] = {}
         self._newest_put: dict[str, int] = {}
@@ -69,7 +70,7 @@ class Judge:
             try:
                 line = json.loads(text)
             except ValueError:
-                self._bad(f"{phone}: no line: {text[:80]}")
+                self._halves.append((phone, at, text[:80]))
                 continue
             if line.get("key", "").startswith("/load/"):
                 self._on_value(phone, line, at)
@@ -150,11 +151,15 @@ class Judge:
 
     # At the end.
 
-    def judge_puts(self, losses: list[Span], breaks: dict[str, list[Span]], until: float) -> None:
-        """Every put of a quiet time was answered, and every acked one that nothing swallowed is on the server.
+    def judge_end(self, losses: list[Span], breaks: dict[str, list[Span]], until: float) -> None:
+        """Every put of a quiet time was answered, every acked one that nothing swallowed is on the server, and lines
+        were only cut where a transfer was.
 
         ``losses``: times without a robot or daemon; ``breaks``: per phone, times in which its bytes could be lost.
         """
+        for phone, at, text in self._halves:
+            if not any(span.begin <= at <= span.end for span in breaks[phone]):
+                self._bad(f"{phone}: no line: {text}")
         for (topic, value), at in self._said.items():
             phone = topic.rpartition("/")[2]
             answer = self.answered.get((phone, value))

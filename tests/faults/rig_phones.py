@@ -1,4 +1,4 @@
-"""The talking phones with the items of a campaign: ``move`` (to another socket), ``halt`` (an endpoint stalls)."""
+"""The talking phones with the items of a campaign: ``move`` (to another socket), ``halt`` (endpoints stall)."""
 
 import dataclasses
 import sys
@@ -16,6 +16,14 @@ class CampaignRig(TalkingRig):
     def _do_move(self, phone, at):
         """The socket of the next plug; the phone must be unplugged."""
         phone.profile = dataclasses.replace(phone.profile, at=at)
+
+    def _do_cut(self, phone, step, byte, gap_s):
+        """As the base; a phone that is just switching is unplugged at once."""
+        if phone.function is not None:
+            super()._do_cut(phone, step, byte, gap_s)
+        else:
+            phone.unplug()
+            self.clock.call_later(gap_s, phone.plug)
 
     def _do_halt(self, phone):
         """Both endpoints answer STALL until the host clears the halt."""

@@ -47,7 +47,7 @@ def judge():
     judge.on_press(102.0)
     judge.on_robot(pulse(102.01))
     judge.on_robot(run(1, 102.02))
-    judge.judge_puts([], QUIET, 200.0)
+    judge.judge_end([], QUIET, 200.0)
     assert judge.faults == []
     return judge
 
@@ -93,6 +93,9 @@ def test_a_struct_that_was_read_with_the_layout_of_before(judge):
 
 def test_a_line_that_is_none(judge):
     judge.on_lines("p1", [(103.0, 1, '{"key"')])
+    judge.judge_end([], {"p1": [Span(102.5, 103.5)]}, 200.0)  # a transfer failed: its half line is ended by a blank
+    assert judge.faults == []
+    judge.judge_end([], {"p1": [Span(103.5, 104.0)]}, 200.0)
     verdict(judge, "no line")
 
 
@@ -106,26 +109,26 @@ def test_puts_that_nobody_said_and_that_come_again(judge):
 
 def test_a_put_that_nobody_answers(judge):
     judge.on_said(Said("/phone/p1", 2, 110.0))
-    judge.judge_puts([], {"p1": [Span(111.0, 112.0)]}, 200.0)
-    judge.judge_puts([], {"p1": []}, 111.0)  # may still come
+    judge.judge_end([], {"p1": [Span(111.0, 112.0)]}, 200.0)
+    judge.judge_end([], {"p1": []}, 111.0)  # may still come
     assert judge.faults == []
-    judge.judge_puts([], {"p1": [Span(100.0, 109.0)]}, 200.0)
+    judge.judge_end([], {"p1": [Span(100.0, 109.0)]}, 200.0)
     verdict(judge, "never answered")
 
 
 def test_an_acked_put_that_is_not_there(judge):
     judge.on_said(Said("/phone/p1", 2, 110.0))
     judge.on_lines("p1", [answer(110.1, ack=2)])
-    judge.judge_puts([Span(111.0, 114.0)], QUIET, 200.0)
+    judge.judge_end([Span(111.0, 114.0)], QUIET, 200.0)
     assert judge.faults == []
-    judge.judge_puts([Span(112.0, 114.0)], QUIET, 200.0)
+    judge.judge_end([Span(112.0, 114.0)], QUIET, 200.0)
     verdict(judge, "not on the server")
 
 
 def test_a_refused_put_need_not_be_there_but_a_second_answer_is_wrong(judge):
     judge.on_said(Said("/phone/p1", 2, 110.0))
     judge.on_lines("p1", [answer(110.1, error={"code": "not-connected", "id": 2})])
-    judge.judge_puts([], QUIET, 200.0)
+    judge.judge_end([], QUIET, 200.0)
     assert judge.faults == []
     judge.on_lines("p1", [answer(110.2, ack=2)])
     verdict(judge, "answered twice")

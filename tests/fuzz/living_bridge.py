@@ -58,7 +58,7 @@ class LivingBridge:
         self.bridge = Bridge(result.config, self.socket, phones=None, logs=Logs(form="text", ring_lines=100))
         assert self.bridge.control is not None
         # Writes files at any path its caller names, which is why only root and the daemon's user may ask.
-        del self.bridge.control.handlers["record-start"]  # type: ignore[attr-defined]
+        del self.bridge.control.handlers["record-start"]
         await self.bridge.start()
 
     def close(self) -> None:
