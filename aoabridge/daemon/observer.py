@@ -95,6 +95,7 @@ class Observer:
         self._has_network = has_network
         self._rates = RateMeter()
         self._counted: dict[tuple[LinkId, str], int] = {}
+        self._rated: set[LinkId] = set()  # links with rates
         self._was_connected = False
         self._refusing: str | None = None
         self._losses = 0
@@ -278,6 +279,7 @@ class Observer:
 
     def _linked(self, view: PhoneView, link: Link, now: float) -> PhoneView:
         counters = link.counters
+        self._rated.add(link.ident)
         rtt_s = None if link.pings is None else link.pings.rtt_s
         return msgspec.structs.replace(
             view,
@@ -313,8 +315,11 @@ class Observer:
         for issue in self.board.open_issues():
             if issue.code == "app-stalled" and issue.subject not in names:
                 self.board.clear(issue.code, now, issue.subject)
-        for ident, counter in [key for key in self._counted if key[0] not in self._relay.core.links]:
-            del self._counted[ident, counter]
+        links = self._relay.core.links
+        for key in [key for key in self._counted if key[0] not in links]:
+            del self._counted[key]
+        for ident in self._rated - links.keys():
+            self._rated.discard(ident)
             self._rates.forget(f"{ident}:rx")
             self._rates.forget(f"{ident}:tx")
 

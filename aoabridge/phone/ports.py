@@ -20,6 +20,7 @@ BUSY_SHOWN_S: Final = 5.0
 SILENT_SHOWN_S: Final = 5.0
 MEMORY_CURED_S: Final = 10.0
 NAME_MAX: Final = 32
+MAX_REMEMBERED: Final = 1_024  # names and doubtful serials: a device that invents serials must not fill the memory
 
 UsbIssue = tuple[str, str, dict[str, object]]
 
@@ -44,7 +45,7 @@ class PortView(msgspec.Struct, frozen=True):
 
 
 class _Names:
-    """Names of phones; each stays with its key until the end."""
+    """Names of phones; each stays with its key, unless MAX_REMEMBERED newer ones have come and it is not there."""
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[str, str], str] = {}
@@ -54,7 +55,14 @@ class _Names:
         key = (device.serial, device.port)
         if key not in self._by_key:
             self._by_key[key] = self._moved(serial, present) or self._new(device, serial, rules, present)
+            self._forget_oldest(present | {self._by_key[key]})
         return self._by_key[key]
+
+    def _forget_oldest(self, kept: set[str]) -> None:
+        if len(self._by_key) > MAX_REMEMBERED:
+            oldest = next((key for key, name in self._by_key.items() if name not in kept), None)
+            if oldest is not None:
+                del self._by_key[oldest]
 
     def keep(self, device: UsbDevice, name: str) -> None:
         """``device`` is a known phone after its switch, whatever its key is now."""
@@ -91,7 +99,7 @@ class PortTable:
         self._machines: dict[int, PortMachine] = {}
         self._names = _Names()
         self._name_of: dict[int, str] = {}
-        self._ambiguous: set[str] = set()
+        self._ambiguous: dict[str, None] = {}  # serials that two devices have had at once, oldest first
         self._next_id = 1
         self._now = 0.0
 
@@ -179,7 +187,11 @@ class PortTable:
 
     def _note_serials(self, devices: Sequence[UsbDevice]) -> None:
         counts = Counter(d.serial for d in devices if d.serial)
-        self._ambiguous |= {serial for serial, count in counts.items() if count > 1}
+        for serial in (serial for serial, count in counts.items() if count > 1):
+            self._ambiguous.pop(serial, None)
+            self._ambiguous[serial] = None
+            if len(self._ambiguous) > MAX_REMEMBERED:
+                del self._ambiguous[next(iter(self._ambiguous))]
 
     def _trusted(self, device: UsbDevice) -> str:
         """The serial of ``device``, "" if it has none or shares it with another one."""

@@ -314,3 +314,11 @@ def test_the_snapshot_names_everything() -> None:
     assert snapshot["config"]["errors"] == ["x:1:1: wrong"]
     assert snapshot["uptime_s"] == 0.0
     assert snapshot["team"] == 6458
+
+
+def test_a_link_that_ended_between_two_looks_leaves_no_figures() -> None:
+    rig = ObserverRig()
+    rig.observer.snapshot(rig.now)
+    rig.rig.core.on_link_down(1, rig.now)
+    rig.wait(1)
+    assert not [name for name in rig.observer._rates._began if name.startswith("1:")]

@@ -7,7 +7,7 @@ import pytest
 from aoabridge.errors import UsbError
 from aoabridge.phone.actions import Action, Open, PortState, Probe
 from aoabridge.phone.aoa import UsbDevice, UsbInterface
-from aoabridge.phone.ports import DeviceName, DeviceRules, PortTable
+from aoabridge.phone.ports import MAX_REMEMBERED, DeviceName, DeviceRules, PortTable
 
 
 def phone(port: str = "1-1", devnum: int = 5, serial: str = "R9PR307K2Q", **more: Any) -> UsbDevice:
@@ -338,3 +338,16 @@ def test_every_link_but_the_first_is_a_reconnect() -> None:
     bench.accessories(accessory(devnum=9), after=5.0)
     bench.accessories()
     assert [view.reconnects for view in bench.table.views()] == [1]
+
+
+def test_a_device_that_invents_serials_fills_no_memory() -> None:
+    bench = Bench(accept="any")
+    bench.scan(phone("1-1", 5, "A1111"))
+    for number in range(MAX_REMEMBERED + 50):
+        twins = [phone(port, 10 + 2 * number + place, f"{number:08}") for place, port in enumerate(("1-2", "1-3"))]
+        bench.scan(phone("1-1", 5, "A1111"), *twins)
+        bench.result(2, "probe", 0)
+        bench.result(3, "probe", 0)
+    assert len(bench.table._names._by_key) <= MAX_REMEMBERED
+    assert len(bench.table._ambiguous) <= MAX_REMEMBERED
+    assert bench.names()["1-1"] == "SM-T500-1111"
