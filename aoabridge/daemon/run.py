@@ -81,6 +81,7 @@ class _Process:
             logs=self._logs,
         )
         self._say_start(bridge)
+        loop.set_exception_handler(_log_defect)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_end)
         loop.add_signal_handler(signal.SIGHUP, self._reload_asked.set)
@@ -207,6 +208,11 @@ class _Process:
             self._simulated.append(phone)
             bridge.pipes.open(phone.pipe, phone.name)
             phone.start()
+
+
+def _log_defect(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What nobody has caught ends up in our log, not only on stderr."""
+    log.error("defect: %s", context["message"], exc_info=context.get("exception"), extra={"repeat": "loop-defect"})
 
 
 def _keep(path: Path, text: str) -> bool:
