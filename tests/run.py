@@ -19,6 +19,7 @@ PARTS: list[tuple[str, int, list[str]]] = [
     ("phone contract", 4, ["tests/contract"]),
     ("real libusb", 8, ["tests/rig", "tests/faults"]),
     ("browser", 1, ["tests/browser"]),
+    ("package", 2, ["tests/vm"]),
 ]
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error|errors)\b")
 
