@@ -178,9 +178,10 @@ class BridgeCore:
         if self._stopping:
             link.close()
 
-    def on_link_bytes(self, ident: LinkId, chunk: bytes, now: float) -> None:
-        """Bytes of a phone, as they were read."""
+    def on_link_bytes(self, ident: LinkId, chunk: bytes, now: float, *, age_s: float = 0.0) -> None:
+        """Bytes of a phone, as they were read ``age_s`` ago."""
         link = self.links[ident]
+        link.chunk_age_s = age_s
         link.end_backlog(now)
         link.counters["rx_bytes"] += len(chunk)
         for line in link.decoder.feed(chunk):

@@ -30,8 +30,13 @@ from aoabridge.phone.messages import (
     parse_line,
     pong_line,
 )
+from aoabridge.values import RUN_PREFIX
 
 __all__ = ["Dialog"]
+
+MAX_PRESS_AGE_S = (
+    1.0  # a busy machine delays a press by less; after more, the driver no longer expects the robot to move
+)
 
 
 class Dialog:
@@ -106,6 +111,9 @@ class Dialog:
         if line.early:
             link.counters["backlog_puts_refused"] += 1
             raise LinkError("written before the bridge was there: put it again", "not-connected")
+        if link.chunk_age_s > MAX_PRESS_AGE_S and message.value is True and message.key.startswith(RUN_PREFIX):
+            link.counters["late_presses_refused"] += 1
+            raise LinkError(f"read {link.chunk_age_s:.1f} s ago, too long for a press: put it again", "not-connected")
         if not self._robot.settled or link.closing:
             raise LinkError("no robot is connected", "not-connected")
         if not link.puts.take(now):

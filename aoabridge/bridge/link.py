@@ -75,6 +75,7 @@ class Link:
         self.must_lower = True
         self.refused_code = ""
         self.refused_topic = ""
+        self.chunk_age_s = 0.0  # how long the chunk at hand has waited for us
         self.backlog = info.adopted
         self.quiet = info.adopted
         self.closing = False

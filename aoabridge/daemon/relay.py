@@ -144,7 +144,7 @@ class Relay:
         return self.core.take_bytes(link, now)
 
     def _on_chunk(self, link: LinkId, event: Chunk) -> None:
-        self.core.on_link_bytes(link, event.data, event.t)
+        self.core.on_link_bytes(link, event.data, event.t, age_s=self._clock() - event.t)
         self._show_chunk(link, "rx", event.data, event.t)
 
     def _on_idle(self, link: LinkId, event: Idle) -> None:

@@ -1,5 +1,6 @@
 """Every row of the put tables: what is said, what is known of the topic, what is set or why not."""
 
+import json
 import math
 
 import pytest
@@ -430,3 +431,22 @@ def test_infinities_never_pass():
     rig.announce("/x", "double")
     assert rig.error({"key": "/x", "value": math.inf}) == "bad-json"
     assert rig.error('{"key":"/x","value":[1e999],"s":"\\ud800"}') == "bad-value"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "age_s", "orders"),
+    [
+        ("/RoboRoute/RunPose", True, 0.9, 1),
+        ("/RoboRoute/RunPose", True, 1.1, 0),
+        ("/RoboRoute/RunPose", False, 9.0, 1),
+        ("/RoboRoute/CancelPlan", True, 9.0, 1),
+        ("/x", 1, 9.0, 1),
+    ],
+)
+def test_a_press_that_a_stalled_bridge_finds_late_is_refused(key, value, age_s, orders):
+    rig = CoreRig()
+    line = json.dumps({"key": key, "value": value, "id": 7}).encode() + b"\n"
+    rig.core.on_link_bytes(1, line, rig.now - age_s, age_s=age_s)
+    assert len(rig.orders()) == orders
+    errors = [line["error"] for line in rig.lines() if "error" in line]
+    assert [(error["code"], error["id"]) for error in errors] == [("not-connected", 7)] * (1 - orders)

@@ -189,3 +189,14 @@ def test_a_viewer_that_fails_costs_no_byte(caplog):
     with caplog.at_level(logging.ERROR):
         asyncio.run(run())
     assert {record.levelname for record in caplog.records} == {"ERROR"}
+
+
+def test_the_core_is_told_how_long_bytes_have_waited_for_the_loop():
+    async def run():
+        loop = Relay(BridgeCore(CoreSettings()), NtClient(NtSettings("test"), wake=lambda: None), clock=lambda: 100.0)
+        loop.link_up(Host(), 1, LinkInfo("phone", 512))
+        loop.link_event(1, Chunk(b"{}\n", 97.5))
+        loop.close()
+        return loop.core.links[1].chunk_age_s
+
+    assert asyncio.run(run()) == 2.5
