@@ -176,8 +176,8 @@ MEANINGS: Final[Mapping[str, str]] = {
             "bind": "its address; `127.0.0.1` = this machine only",
             "allow_from": "who may see it; `private` = loopback and private networks",
             "hosts": "further names under which it may be asked",
-            "control": "buttons that change something; needs `token_file`",
-            "token_file": "file with the token for them",
+            "control": "reserved: the page only reads; needs `token_file`",
+            "token_file": "reserved: file with the token for `control`",
         },
     ),
 }
