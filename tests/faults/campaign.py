@@ -29,8 +29,9 @@ from rig.nt_process import free_port  # noqa: E402
 HEAL_S = 3.0
 GIVE_UP_S = 20.0
 REPLUG_S = 3.2  # a hand, not the phone itself: no ladder
-# The known app subscribes its pose a second after the rest. A daemon that dies in between is followed by one that
-# hears the pose alone, takes it for everything, and gets the rest only when the app repeats it after a minute.
+# The known app subscribes its pose a second after the rest. If a daemon dies in between, or a stalled endpoint loses
+# the first of the two, the bridge hears the pose alone and takes it for all that the app wants, until the app repeats
+# everything after a minute. Neither fault is injected in that second.
 SUBSCRIBED_S = 1.5
 STEADY_FIRST = 3  # faults until the daemon has met everything once and its memory is what it needs
 MAX_MIB, MAX_THREADS, MAX_DESCRIPTORS = 24, 2, 4
@@ -105,7 +106,9 @@ class Campaign:
         if any(kind.startswith(("robot", "daemon")) for kind in kinds):
             self.losses.append(Span(began, now))
         if took is None or took > HEAL_S:
-            self.wrong(f"{' + '.join(kinds)}: {'never' if took is None else f'{took:.2f} s'} until all was live")
+            self.wrong(
+                f"{' + '.join(kinds)}: {'never' if took is None else f'{took:.2f} s'} until all was live{self.shown()}"
+            )
         else:
             self.healed[name].append(took)
         self.look_at_daemon()
@@ -125,6 +128,19 @@ class Campaign:
                 return None
             time.sleep(0.02)
         return None
+
+    def until_subscribed(self) -> None:
+        """Waits until every app has said all that it wants."""
+        self.until_live("before", time.monotonic(), GIVE_UP_S)
+        time.sleep(SUBSCRIBED_S)
+
+    def shown(self) -> str:
+        """What the daemon itself says of its phones; whether each hears too little, or is not heard."""
+        with self.lock:
+            ages = {name: (self.judge.value_s[name], self.judge.put_s[name]) for name in PHONES}
+        now = time.monotonic()
+        phones = [(view["name"], view["state"], view["subscriptions"]) for view in self.job.daemon.status()["phones"]]
+        return f"; {phones}; ages {[(name, *(round(now - at, 1) for at in pair)) for name, pair in ages.items()]}"
 
     def wrong(self, text: str) -> None:
         with self.lock:
@@ -194,6 +210,7 @@ class Campaign:
         self.job.phones.do("accept_out", fault.phone, sweep="every_split", nak_ms=5)
 
     def do_stall(self, fault: Fault) -> None:
+        self.until_subscribed()
         self.job.phones.do("halt", fault.phone)
 
     def do_robot_restart(self, fault: Fault) -> None:
@@ -216,8 +233,7 @@ class Campaign:
         self._restart(fault, signal.SIGTERM)
 
     def _restart(self, fault: Fault, how: signal.Signals) -> None:
-        self.until_live("before", time.monotonic(), GIVE_UP_S)
-        time.sleep(SUBSCRIBED_S)
+        self.until_subscribed()
         self.job.stop_daemon(how)
         time.sleep(fault.size)
         self.job.start_daemon(config=CONFIG.format(udp=self.udp))

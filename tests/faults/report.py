@@ -19,6 +19,9 @@ across restarts of the robot with other types and another struct layout; every p
 was invented, doubled or late; every acknowledged put is on the server, save those of the last 1.5 s before it was
 lost; no run pulse and no motion that no phone had just asked for; threads, descriptors, memory and log stayed flat.
 
+Not injected: a daemon that dies, or an endpoint that stalls, in the second between the two subscribes of the known app.
+The bridge then hears only the second one; the app repeats both within a minute.
+
 """
 
 
