@@ -102,10 +102,11 @@ class Withdrawal(msgspec.Struct, frozen=True, gc=False):
 
 
 class PutOp(Enum):
-    """What a put asks of NetworkTables."""
+    """What a put asks of NetworkTables. RELEASE: the link is over, sets of it that still wait are refused."""
 
     SET = "set"
     UNPUBLISH = "unpublish"
+    RELEASE = "release"
 
 
 class Put(msgspec.Struct, frozen=True):

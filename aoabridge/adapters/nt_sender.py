@@ -8,6 +8,7 @@ from aoabridge.adapters.nt_publishers import Publishers, payload_bytes
 from aoabridge.values import (
     MAX_VALUE_BYTES,
     SCHEMA_TYPE,
+    LinkId,
     NtValue,
     Publication,
     Put,
@@ -49,8 +50,22 @@ class Sender:
         self.publish_refused = 0
 
     def offer_puts(self, puts: Iterable[Put]) -> None:
-        """Queue orders of the core; nothing is coalesced or reordered."""
-        self._puts.extend(puts)
+        """Queue orders of the core; nothing is coalesced or reordered. A released link's waiting sets are refused."""
+        for put in puts:
+            if put.op is PutOp.RELEASE:
+                self._release(put.link)
+            else:
+                self._puts.append(put)
+
+    def _release(self, link: LinkId) -> None:
+        """A false stays: it may be what lowers a run pulse; schemas belong to no link."""
+        kept: deque[Put] = deque()
+        for put in self._puts:
+            if put.link == link and put.op is PutOp.SET and put.value is not False and put.type != SCHEMA_TYPE:
+                self._results.append(PutResult(put, "not-connected", "the link is over"))
+            else:
+                kept.append(put)
+        self._puts = kept
 
     def publish(self, items: Iterable[Publication | Withdrawal], by: float = float("-inf")) -> None:
         """Queue values of the bridge itself; of a topic that waits only the newest stays, unless it is ``keep_all``.

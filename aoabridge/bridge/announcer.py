@@ -15,14 +15,20 @@ __all__ = ["Announcer"]
 
 
 class Announcer:
-    """Sends topic lists every ``period_s`` and on request, and the status. Times are monotonic seconds."""
+    """Sends topic lists periodically and on request, and the status. Times are monotonic seconds."""
 
     def __init__(self, topics: TopicTable, robot: RobotConnection, counters: Counter[str]) -> None:
-        self.period_s = 10.0
+        self._period_s = 10.0
         self._topics = topics
         self._robot = robot
         self._counters = counters
         self._due: dict[LinkId, float] = {}
+
+    def set_period(self, period_s: float) -> None:
+        """Send the list so often from now on; one that waits comes as if this had always been so."""
+        for ident, due in self._due.items():
+            self._due[ident] = due + period_s - self._period_s
+        self._period_s = period_s
 
     def welcome(self, link: Link, now: float) -> None:
         """The first lines of a link."""
@@ -37,7 +43,7 @@ class Announcer:
 
     def send_topics(self, link: Link, now: float, *, types: bool = False) -> None:
         """The list now, with the types of the topics if asked for; a list over the line limit is cut at its end."""
-        self._due[link.ident] = now + self.period_s
+        self._due[link.ident] = now + self._period_s
         keys = self._topics.keys()
         line = topics_line(keys, self._types(keys) if types else None)
         while len(line) > MAX_LINE_OUT:

@@ -87,7 +87,7 @@ class BridgeCore:
     def configure(self, settings: CoreSettings) -> None:
         """Apply settings, to running links too where they can change."""
         self.settings = settings
-        self._announcer.period_s = settings.topics_period_s
+        self._announcer.set_period(settings.topics_period_s)
         self._dialog.settings = settings.relay
         self._dialog.own = compile_patterns((HEARTBEAT_TOPIC, *settings.own_patterns))
         for link in self.links.values():
@@ -221,8 +221,9 @@ class BridgeCore:
         """This link will end in an orderly way: lower its run pulses, tell the phone."""
         link = self.links[ident]
         if not link.closing:
+            for error in self.desk.release(ident, now):
+                self._refusals.refuse_put(link, error, now)
             link.close()
-            self.desk.release(ident, now)
 
     # Time.
 

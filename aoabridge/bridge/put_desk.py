@@ -26,6 +26,9 @@ class Answer(msgspec.Struct, frozen=True):
     asked: bool
 
 
+NO_LINK = 0  # orders that no end of a link takes back
+
+
 class _Asked(msgspec.Struct):
     """A put under way; ``muted`` once the run of the app that asked for it is over."""
 
@@ -87,7 +90,7 @@ class PutDesk:
             self.counters["puts_refused_late"] += not result.accepted
             return Answer(None, asked=False)
         if self._owners.note_result(put.topic, put.serial, accepted=result.accepted):
-            self._order(0, PutOp.UNPUBLISH, put.topic)
+            self._order(NO_LINK, PutOp.UNPUBLISH, put.topic)
         link = None if asked.muted else self._links.get(asked.link)
         if result.code is not None:
             self.counters["puts_refused_late"] += 1
@@ -121,18 +124,42 @@ class PutDesk:
             owned = self._owners.find(topic.name)
             lowered_already = owned is not None and owned.value is False
             if not lowered_already and (owned is None or not owned.links - {link.ident}):
-                self._order(link.ident, PutOp.SET, topic.name, "boolean", False)
+                self._order(NO_LINK, PutOp.SET, topic.name, "boolean", False)
                 self._owners.lower(link.ident, topic.name, now)
 
-    def release(self, link: LinkId, now: float) -> None:
-        """The link ended: lower the run pulses that it left high; its topics go after the release time."""
+    def release(self, link: LinkId, now: float) -> list[LinkError]:
+        """The link ended: what waits of it is refused, run pulses that it left high are lowered, its topics go.
+
+        A press that still waited would otherwise be seen just after the phone was unplugged. Returns the refusals.
+        """
+        refusals = self._refuse_waiting(link)
+        if self._waiting[link]:
+            self._order(link, PutOp.RELEASE, "")
         for topic in self._owners.release(link, now):
-            self._order(link, PutOp.SET, topic, "boolean", False)
+            self._order(NO_LINK, PutOp.SET, topic, "boolean", False)
+        return refusals
+
+    def _refuse_waiting(self, link: LinkId) -> list[LinkError]:
+        """Take back the puts that were not handed over yet; a false is kept, it may be what lowers a pulse."""
+        refusals: list[LinkError] = []
+        kept: list[Put] = []
+        for order in self._orders:
+            if order.link != link or order.value is False or order.serial not in self._asked:
+                kept.append(order)
+                continue
+            asked = self._asked[order.serial]
+            self._answered(order.serial)
+            if self._owners.note_result(order.topic, order.serial, accepted=False):
+                kept.append(self._new(NO_LINK, PutOp.UNPUBLISH, order.topic))
+            if not asked.muted:
+                refusals.append(LinkError("the link is over", "not-connected", asked.key, asked.ident))
+        self._orders = kept
+        return refusals
 
     def unpublish_due(self, now: float) -> None:
         """Order the end of topics whose last owner is gone."""
         for topic in self._owners.take_due(now):
-            self._order(0, PutOp.UNPUBLISH, topic)
+            self._order(NO_LINK, PutOp.UNPUBLISH, topic)
 
     def drop_all(self) -> list[tuple[LinkId, LinkError]]:
         """The robot connection is lost: nothing of a phone may be sent to the next server.
@@ -147,16 +174,20 @@ class PutDesk:
                 lost.append((asked.link, refusal))
         self._orders.clear()
         for topic in self._owners.take_all():
-            self._order(0, PutOp.UNPUBLISH, topic)
+            self._order(NO_LINK, PutOp.UNPUBLISH, topic)
         return lost
 
     def retype(self, topic: str, type_: str) -> None:
         """A topic was announced with this type: our publisher of another type is dropped."""
         owned = self._owners.find(topic)
         if owned is not None and owned.type != type_ and self._owners.forget(topic):
-            self._order(0, PutOp.UNPUBLISH, topic)
+            self._order(NO_LINK, PutOp.UNPUBLISH, topic)
 
     def _order(self, link: LinkId, op: PutOp, topic: str, type_: str = "", value: NtValue | None = None) -> int:
+        order = self._new(link, op, topic, type_, value)
+        self._orders.append(order)
+        return order.serial
+
+    def _new(self, link: LinkId, op: PutOp, topic: str, type_: str = "", value: NtValue | None = None) -> Put:
         self._serial += 1
-        self._orders.append(Put(self._serial, link, op, topic, type_, value))
-        return self._serial
+        return Put(self._serial, link, op, topic, type_, value)

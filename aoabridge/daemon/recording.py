@@ -33,13 +33,13 @@ class RecordHost:
         self, settings: RecordSettings, directory: Path | None, topics: TopicTable, wake: Callable[[], None]
     ) -> None:
         self._settings = settings
-        self._directory = Path(settings.dir) if settings.dir else (directory and directory / "records")
+        self._state_dir = directory
         self._topics = topics
         self._wake = wake
         self._recorder: Recorder | None = None
         self._last: Recorder | None = None
         self._globs = compile_patterns(settings.topics)
-        self._wanted: tuple[str, ...] = settings.topics
+        self._chosen: tuple[str, ...] | None = None  # topics that somebody asked for, instead of the configured ones
         self._given_path: Path | None = None
         self._began = 0.0
         self._ended_s = 0.0
@@ -55,17 +55,31 @@ class RecordHost:
         """True while a file is open."""
         return self._recorder is not None
 
-    def configure(self, settings: RecordSettings) -> None:
-        """Take new settings; a running file goes on with its own globs."""
-        self._settings = settings
-        if not self.active:
-            self._wanted = settings.topics
+    @property
+    def _directory(self) -> Path | None:
+        if self._settings.dir:
+            return Path(self._settings.dir)
+        return None if self._state_dir is None else self._state_dir / "records"
+
+    def configure(self, settings: RecordSettings, now: float) -> None:
+        """Take new settings; a running file gives way to a new one if they would have made another one.
+
+        Only a file whose place somebody chose goes on: a new one there would overwrite it.
+        """
+        was, self._settings = self._file_settings(), settings
+        if self.active and self._given_path is None and self._file_settings() != was:
+            self._replace(now)
+
+    def _file_settings(self) -> tuple[object, ...]:
+        return self._directory, self._topics_wanted(), self._settings.min_free_mib
+
+    def _topics_wanted(self) -> tuple[str, ...]:
+        return self._settings.topics if self._chosen is None else self._chosen
 
     def start(self, now: float, out: Path | None = None, topics: Iterable[str] | None = None) -> None:
         """Begin a file with the current value of every topic; OSError if it cannot be made."""
         self.stop(now)
-        self._wanted = tuple(topics) if topics is not None else self._settings.topics
-        self._globs = compile_patterns(self._wanted)
+        self._chosen = None if topics is None else tuple(topics)
         self._given_path = out
         self._partial.clear()  # halves of lines that ended while nobody recorded
         self.stopped_because = None
@@ -73,6 +87,7 @@ class RecordHost:
         log.info("recording to %s", self.view().file, extra={"code": "record-started"})
 
     def _begin(self, now: float) -> None:
+        self._globs = compile_patterns(self._topics_wanted())
         path = self._given_path or self._new_path()
         recorder = Recorder(path, min_free_bytes=self._settings.min_free_mib * MIB, failed=self._on_failed)
         recorder.open()
@@ -156,13 +171,16 @@ class RecordHost:
             self.stopped_because = self._fault
             log.warning("recording stopped: %s", self._fault, extra={"code": "record-stopped"})
         elif self._given_path is None and self._should_rotate(recorder):
-            self.stop(now)
-            try:
-                self._begin(now)
-            except OSError as error:
-                self.stopped_because = str(error.strerror or error)
-                log.warning("recording stopped: %s", error, extra={"code": "record-stopped"})
+            self._replace(now)
             self._delete_oldest()
+
+    def _replace(self, now: float) -> None:
+        self.stop(now)
+        try:
+            self._begin(now)
+        except OSError as error:
+            self.stopped_because = str(error.strerror or error)
+            log.warning("recording stopped: %s", error, extra={"code": "record-stopped"})
 
     def _should_rotate(self, recorder: Recorder) -> bool:
         match_known = match_info(self._topics).match is not None

@@ -178,12 +178,11 @@ class Bridge:
             log.info("configuration: %s", log_line(found))
         old, self.config = self.config, effective(self.config, new)
         self.observer.config = self.config
-        self.recording.configure(self.config.record)
-        if self.config.record.enabled != old.record.enabled:
-            if self.config.record.enabled:
-                self._begin_recording()
-            else:
-                self.recording.stop(self._clock())
+        if old.record.enabled and not self.config.record.enabled:
+            self.recording.stop(self._clock())
+        self.recording.configure(self.config.record, self._clock())
+        if self.config.record.enabled and not old.record.enabled:
+            self._begin_recording()
         self.relay.core.configure(core_settings(self.config))
         if self.usb is not None:
             self.usb.set_rules(device_rules(self.config), identity(self.config))
@@ -191,6 +190,7 @@ class Bridge:
             self.nt.set_target(nt_target(self.config.nt))
         if self.web is not None:
             self.web.reload(self.config)
+        self.relay.turn_soon()
         return restart_needed(found)
 
     def _observe(self) -> None:

@@ -356,3 +356,22 @@ def test_echoes_are_known_by_what_a_reader_gets(bench: Bench) -> None:
 )
 def test_payload_bytes(value: NtValue, size: int) -> None:
     assert payload_bytes(value) == size
+
+
+def test_a_released_link_loses_what_waits_of_it_but_a_false(bench: Bench) -> None:
+    def order(serial: int, link: int, op: PutOp, topic: str = "", value: NtValue | None = None) -> Put:
+        return Put(serial, link, op, topic, "boolean", value)
+
+    bench.sender.offer_puts(
+        [
+            order(1, 7, PutOp.SET, "/RoboRoute/RunPose", True),
+            order(2, 8, PutOp.SET, "/other", True),
+            order(3, 7, PutOp.SET, "/RoboRoute/RunPlan", False),
+        ]
+    )
+    bench.sender.offer_puts([order(4, 7, PutOp.RELEASE), order(5, 0, PutOp.SET, "/RoboRoute/RunPose", False)])
+    bench.sender.send(bench.now, online=True)
+    assert bench.ntcore.sets("/RoboRoute/RunPose") == [False]
+    assert bench.ntcore.sets("/RoboRoute/RunPlan") == [False]
+    assert bench.ntcore.sets("/other") == [True]
+    assert [(r.put.serial, r.code) for r in bench.sender.take_results() if r.code] == [(1, "not-connected")]

@@ -310,3 +310,38 @@ def test_a_late_refusal_from_before_a_loss_does_not_end_a_put_from_after_it():
     results(rig, late, "not-connected")
     assert rig.orders() == []
     assert len(rig.core.owners) == 1
+
+
+def test_a_press_that_still_waits_dies_with_its_link():
+    rig = CoreRig()
+    rig.say({"key": "/RoboRoute/RunPose", "value": True}, {"key": "/x", "value": 1})
+    rig.core.on_link_down(1, rig.now)
+    assert [put for put in rig.orders() if put.op is PutOp.SET and put.value is not False] == []
+
+
+def test_a_release_that_still_waits_is_not_lost_with_its_link():
+    rig = CoreRig()
+    rig.say({"key": "/RoboRoute/RunPose", "value": True})
+    rig.accept()
+    rig.say({"key": "/RoboRoute/RunPose", "value": False})
+    rig.core.on_link_down(1, rig.now)
+    assert ("/RoboRoute/RunPose", "boolean", False) in rig.sets()
+
+
+def test_what_was_handed_over_is_called_back():
+    rig = CoreRig()
+    rig.say({"key": "/x", "value": 1})
+    taken = rig.orders()
+    rig.core.on_link_down(1, rig.now)
+    assert [put.op for put in taken] == [PutOp.SET]
+    assert [(put.op, put.link) for put in rig.orders()] == [(PutOp.RELEASE, 1)]
+
+
+def test_an_orderly_end_refuses_what_waits():
+    rig = CoreRig()
+    rig.say({"action": "put", "key": "/x", "value": 1, "id": 4})
+    rig.core.begin_stop(rig.now)
+    first, last = rig.lines()
+    assert (first["error"]["code"], first["error"]["id"]) == ("not-connected", 4)
+    assert last == {"disconnect": True}
+    assert rig.sets() == []
