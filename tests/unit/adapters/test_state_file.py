@@ -1,7 +1,10 @@
 """A write either happens or leaves the old file; nothing else stays behind."""
 
 import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,3 +54,51 @@ def test_short_writes_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "write", lambda descriptor, data: whole(descriptor, bytes(data[:3])))
     write_atomically(tmp_path / "f", b"0123456789")
     assert (tmp_path / "f").read_bytes() == b"0123456789"
+
+
+CALLS = ("open", "fchmod", "write", "fsync", "close", "replace")
+
+
+def write_and_die(path: Path, data: bytes, number: int, *, halfway: bool) -> bool:
+    """In a process of its own that is killed before its system call ``number``, ``halfway`` into it if that writes.
+
+    False: it came through without that many calls.
+    """
+    if (child := os.fork()) == 0:
+        made = [0]
+
+        def deadly(call: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapped(*arguments: Any, **more: Any) -> Any:
+                made[0] += 1
+                if made[0] == number:
+                    if halfway and call is write:
+                        write(arguments[0], arguments[1][: len(arguments[1]) // 2])
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return call(*arguments, **more)
+
+            return wrapped
+
+        write = os.write
+        for name in CALLS:
+            setattr(os, name, deadly(getattr(os, name)))
+        try:
+            write_atomically(path, data)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("halfway", [False, True])
+def test_a_process_killed_at_any_step_leaves_the_old_file_or_the_new_one(tmp_path: Path, halfway: bool) -> None:
+    path = tmp_path / "last-good.toml"
+    old, new = b"old" * 1000, b"new" * 2000
+    found = []
+    for number in range(1, 30):
+        path.write_bytes(old)
+        if not write_and_die(path, new, number, halfway=halfway):
+            break
+        found.append(path.read_bytes())
+        write_atomically(path, new)  # what a killed process left behind is in nobody's way
+        assert path.read_bytes() == new
+    assert len(found) == 9  # open, fchmod, write, fsync, close, replace; of the directory open, fsync, close
+    assert found == [old] * 6 + [new] * 3
