@@ -12,7 +12,7 @@ import gi
 from fakes.transfers import Transfer
 
 gi.require_version("UMockdev", "1.0")
-from gi.repository import UMockdev  # noqa: E402 (the version must be named first)
+from gi.repository import GLib, UMockdev  # noqa: E402 (the version must be named first)
 
 __all__ = ["Node"]
 
@@ -180,6 +180,8 @@ class Node:
                 self.phone.recorder.counts["usb_calls"] += request not in (REAPURB, REAPURBNDELAY, DISCARDURB)
                 result = self._dispatch(client, request)
                 self._complete(client, result)
+        except GLib.GError:
+            pass  # the client was killed inside this call: its socket is reset, and nobody waits for the answer
         except Exception:  # noqa: BLE001 (an exception would be lost in the GLib thread)
             self.rig.problems.append(traceback.format_exc())
             traceback.print_exc()
