@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from contract.realtime import Noise
 from rig.daemon_process import DaemonProcess
 from rig.nt_process import NtProcess, free_port
 
@@ -171,13 +172,18 @@ def test_exactly_the_promised_topics_types_and_rates(daemon, robot, phone):
     )
     assert {name: hz for name, hz in per_second.items() if hz > limits[name] * TOLERANCE} == {}
     beats = robot.values(HEARTBEAT)
-    assert [round(b - a, 1) for a, b in itertools.pairwise(beats)] == [0.5] * (len(beats) - 1)
+    assert all(a < b for a, b in itertools.pairwise(beats))
+    assert 0.5 / TOLERANCE <= (beats[-1] - beats[0]) / (len(beats) - 1) <= 0.5 * TOLERANCE
 
 
 def test_what_goes_with_the_phone_goes_within_a_second(daemon, robot, phone):
     robot.wait_topic(HEARTBEAT)
+    noise, began = Noise(), time.monotonic()
     phone.unplug()
-    robot.wait(lambda: not {HEARTBEAT, PUT} & set(robot.types()), UNPUBLISHED_S)
+    robot.wait(lambda: not {HEARTBEAT, PUT} & set(robot.types()))
+    took_s = time.monotonic() - began
+    noise.stop()
+    assert took_s <= UNPUBLISHED_S + noise.relaxation("gone_s", 1.0)
     robot.wait_value(f"{ROOT}verdict", "waiting")
     assert robot.values(f"{ROOT}phoneCount")[-1] == 0
 
@@ -197,10 +203,12 @@ def test_a_robot_that_restarts_shows_no_old_pop_up(daemon, robot, phone):
 
 
 def test_a_robot_that_stands_still_is_lost_within_three_seconds(daemon, robot, phone):
+    noise = Noise()
     robot.suspend()
     began = time.monotonic()
     daemon.until(lambda: "nt-lost" in [issue["code"] for issue in daemon.status()["issues"]])
     took_s = time.monotonic() - began
+    noise.stop()
     robot.resume()
     daemon.until(lambda: daemon.status()["verdict"] == "ok")
-    assert took_s <= FROZEN_S
+    assert took_s <= FROZEN_S + noise.relaxation("lost_s", 1.0)
