@@ -1,6 +1,6 @@
 """The JSON that the commands promise, as types: every key required, with its type; further keys are allowed."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -183,3 +183,117 @@ class Version(msgspec.Struct):
     libusb: str | None
     pyusb: str | None
     platform: str
+
+
+class ConfigShow(msgspec.Struct):
+    path: str
+    toml: str
+    origins: dict[str, str]
+
+
+class ConfigPath(msgspec.Struct):
+    path: str
+    exists: bool
+    last_good: str | None
+
+
+class SmokeCheck(msgspec.Struct):
+    name: str
+    ok: bool
+    text: str
+
+
+class Smoke(Version):
+    checks: list[SmokeCheck]
+    ok: bool
+
+
+class Steps(msgspec.Struct):
+    steps: list[str]
+    done: bool
+
+
+class RecordStatus(msgspec.Struct):
+    active: bool
+    file: str | None
+    size_bytes: int | None
+    duration_s: float | None
+    dropped: int
+
+
+class TopicValue(msgspec.Struct):
+    time: float
+    topic: str
+    type: str
+    value: Any
+
+
+class Quantiles(msgspec.Struct):
+    p50: float | None
+    p99: float | None
+
+
+class DemoPhone(msgspec.Struct):
+    rx_lines: int
+    tx_lines: int
+    errors: int
+
+
+class DemoPuts(msgspec.Struct):
+    accepted: int
+    refused: int
+
+
+class DemoLatency(msgspec.Struct):
+    robot_to_phone: Quantiles
+    phone_to_robot: Quantiles
+
+
+class DemoSummary(msgspec.Struct):
+    type: Literal["summary"]
+    ok: bool
+    seconds: float
+    phone: DemoPhone
+    puts: DemoPuts
+    latency_ms: DemoLatency
+    topics: int
+    rss_mib: float
+
+
+class DecodeError(msgspec.Struct):
+    type: str
+    message: str
+    offset: int | None
+
+
+class Undecoded(msgspec.Struct):
+    protocol: str
+    error: DecodeError
+
+
+class Decoded(msgspec.Struct):
+    protocol: str
+    packet: str
+    fields: dict[str, Any]
+
+
+PROMISES: dict[str, type[msgspec.Struct]] = {
+    "status": Snapshot,
+    "devices": Devices,
+    "topics": Topics,
+    "monitor-device": Line,
+    "monitor-topic": TopicValue,
+    "doctor": Doctor,
+    "config-check": ConfigCheck,
+    "config-show": ConfigShow,
+    "config-path": ConfigPath,
+    "decode": Decoded,
+    "decode-error": Undecoded,
+    "record": RecordStatus,
+    "log": LogLine,
+    "service": Steps,
+    "version": Version,
+    "version-check": Smoke,
+    "demo-summary": DemoSummary,
+}
+"""What each command prints with --json; tests/vectors/schemas holds the same as JSON schemas."""

@@ -121,6 +121,11 @@ def test_every_command_keeps_its_promise(daemon: Daemon) -> None:
     assert next(msgspec.json.decode(line, type=shapes.LogLine).code for line in lines) == "started"
     seen = daemon.ask("monitor", "simulated1", "--count", "1", "--timeout", "20", "--json")
     assert msgspec.json.decode(seen, type=shapes.Line).device == "simulated1"
+    seen = daemon.ask("monitor", "/AOABridge/pit/heartbeat", "--count", "1", "--timeout", "20", "--json")
+    assert msgspec.json.decode(seen, type=shapes.TopicValue).type == "int"
+    assert not daemon.json(shapes.RecordStatus, "record", "status").active
+    assert daemon.json(shapes.RecordStatus, "record", "start").active
+    assert not daemon.json(shapes.RecordStatus, "record", "stop").active
     assert daemon.json(shapes.ConfigCheck, "config", "check", "--config", str(daemon.config)).ok
     daemon.json(shapes.Version, "version")
     watch = subprocess.Popen(daemon.command("status", "--watch", "--json"), stdout=subprocess.PIPE, text=True)
