@@ -60,6 +60,18 @@ class LivingBridge:
         # Writes files at any path its caller names, which is why only root and the daemon's user may ask.
         del self.bridge.control.handlers["record-start"]
         await self.bridge.start()
+        await self._until_the_page_listens()
+
+    async def _until_the_page_listens(self) -> None:
+        """Its server opens in the background."""
+        while True:
+            try:
+                _reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            except ConnectionRefusedError:
+                await asyncio.sleep(0.02)
+            else:
+                writer.close()
+                return
 
     def close(self) -> None:
         asyncio.run_coroutine_threadsafe(self.bridge.stop(), self._loop).result(START_S)
