@@ -272,7 +272,8 @@ class Relay:
             _log.warning("schema of %s refused (%s): %s", type_name, fault.code, fault)
         for notice in core.take_notices():
             name = core.links[notice.link].info.name if notice.link in core.links else "phone"
-            _log.info("%s: line refused (%s): %s", name, notice.code, notice.text)
+            told = {"device": name, "repeat": f"line refused: {name}"}  # garbage seldom says the same thing twice
+            _log.info("%s: line refused (%s): %s", name, notice.code, notice.text, extra=told)
         if self.on_turn is not None:
             self.on_turn(now)
         due = core.next_deadline(now)
