@@ -165,5 +165,5 @@ async def _main(args: argparse.Namespace, show: Show) -> int:
             await _wait(stopped, LINGER_S)
     finally:
         await target.close()
-    show(summary)
+    show({**summary, "ok": bool(summary["published"])})
     return 0 if summary["published"] else 1

@@ -277,6 +277,163 @@ class Decoded(msgspec.Struct):
     fields: dict[str, Any]
 
 
+class DemoTick(msgspec.Struct):
+    type: Literal["tick"]
+    seconds: float
+    phone: DemoPhone
+    puts: DemoPuts
+    latency_ms: DemoLatency
+    topics: int
+    sentence: str
+    verdict: Literal["ok", "waiting", "problem"]
+    phones: list[Phone]
+    robot: Robot
+    rates: dict[str, float]
+    last: list[dict[str, Any]]
+
+
+class DemoFailure(msgspec.Struct):
+    """The summary of a demo that could not begin."""
+
+    type: Literal["summary"]
+    ok: Literal[False]
+    error: str
+
+
+class Tick(msgspec.Struct):
+    """What every simulator says once per second; the summary adds ``ok``."""
+
+    type: Literal["tick", "summary"]
+    seconds: float
+
+
+class PhoneTick(Tick):
+    rx_lines: int
+    tx_lines: int
+    values: int
+    structs: int
+    puts: int
+    errors: int
+    topics: int
+    last_in: str | None
+    last_out: str | None
+    last_error: str | None
+
+
+class RobotTick(Tick):
+    address: str
+    published: int
+    received: int
+    plan: str
+    counters: dict[str, int]
+
+
+class FieldTick(Tick):
+    period: str
+    match_s: float
+    datagrams_out: int
+    datagrams_in: int
+    frames_out: int
+    frames_in: int
+    lost: list[int]
+    faults: dict[str, int]
+    last: str | None
+
+
+class StationRobot(msgspec.Struct):
+    status: int
+    robot: int
+    robot_with_fms: int
+    console: int
+    commands: int
+    answers: int
+
+
+class StationTick(Tick):
+    field: Literal["connected", "-"]
+    mode: str
+    enabled: bool
+    estop: bool
+    datagrams_out: int
+    datagrams_in: int
+    frames_out: int
+    frames_in: int
+    robot: StationRobot | None
+    faults: dict[str, int]
+    last: str | None
+
+
+class ArmTick(Tick):
+    state: str
+    received: int
+    sent: int
+    peer: str | None
+    joint_deg: list[float]
+    ignored: dict[str, int]
+    faults: dict[str, int]
+    alarm: str | None
+
+
+class TeleopTick(Tick):
+    uplinks: int
+    commands: int
+    reports: int
+    ctrl: int
+    trigger: int
+    downlink: int
+    speed_kmh: dict[str, float]
+    faults: dict[str, int]
+
+
+class ReplayTick(msgspec.Struct):
+    type: Literal["tick", "summary"]
+    file: str
+    address: str
+    position_s: float
+    published: int
+    topics: int
+
+
+class RunLine(msgspec.Struct):
+    """A line of the log of ``run``; further keys are fields of the journal."""
+
+    time: str
+    level: Literal["debug", "info", "warning", "error", "critical"]
+    logger: str
+    text: str
+
+
+class EncodeError(msgspec.Struct):
+    type: str
+    message: str
+    field: str | None
+
+
+class Unencoded(msgspec.Struct):
+    """What ``encode`` prints in place of a line of hex."""
+
+    protocol: str
+    error: EncodeError
+
+
+TICKS: dict[str, type[msgspec.Struct]] = {
+    "simulate-phone": PhoneTick,
+    "simulate-robot": RobotTick,
+    "simulate-fms": FieldTick,
+    "simulate-ds": StationTick,
+    "simulate-j519": ArmTick,
+    "simulate-teleop": TeleopTick,
+    "replay": ReplayTick,
+}
+
+
+def _summary(tick: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    return msgspec.defstruct(f"{tick.__name__}Summary", [("ok", bool)], bases=(tick,))
+
+
+SUMMARIES = {name: _summary(tick) for name, tick in TICKS.items()}
+
+
 PROMISES: dict[str, type[msgspec.Struct]] = {
     "status": Snapshot,
     "devices": Devices,
@@ -295,5 +452,11 @@ PROMISES: dict[str, type[msgspec.Struct]] = {
     "version": Version,
     "version-check": Smoke,
     "demo-summary": DemoSummary,
+    "demo-tick": DemoTick,
+    "demo-failure": DemoFailure,
+    "encode-error": Unencoded,
+    "run": RunLine,
+    **{f"{name}-tick": shape for name, shape in TICKS.items()},
+    **{f"{name}-summary": shape for name, shape in SUMMARIES.items()},
 }
 """What each command prints with --json; tests/vectors/schemas holds the same as JSON schemas."""

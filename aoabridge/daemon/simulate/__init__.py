@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-__all__ = ["Show", "every_second", "run_simulation"]
+__all__ = ["Show", "conclude", "every_second", "run_simulation"]
 
 Show = Callable[[dict[str, Any]], None]
 Runner = Callable[[argparse.Namespace, Show, asyncio.Event], Coroutine[Any, Any, bool]]
@@ -41,3 +41,9 @@ async def every_second(stopped: asyncio.Event, tick: Callable[[], None]) -> None
             await asyncio.wait_for(stopped.wait(), 1.0)
         except TimeoutError:
             tick()
+
+
+def conclude(show: Show, summary: dict[str, Any], ok: bool) -> bool:
+    """Show the summary with its verdict; returns ``ok``."""
+    show({**summary, "ok": ok})
+    return ok

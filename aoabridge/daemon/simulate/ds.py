@@ -7,7 +7,7 @@ import time
 from typing import Any, Final
 
 from aoabridge.adapters.udp import Address, DatagramSocket, StreamServer
-from aoabridge.daemon.simulate import Show, every_second
+from aoabridge.daemon.simulate import Show, conclude, every_second
 from aoabridge.daemon.simulate.turns import Copies, Turns, address_of, open_near, own_host
 from aoabridge.simulators.ds import DriverStation, DsSettings, RobotLink
 from aoabridge.simulators.frc_faults import FrcFaults, parse_frc_faults
@@ -33,8 +33,7 @@ async def run(args: argparse.Namespace, show: Show, stopped: asyncio.Event) -> b
         await every_second(stopped, lambda: show(bench.figures("tick")))
     finally:
         await bench.close()
-    show(bench.figures("summary"))
-    return True
+    return conclude(show, bench.figures("summary"), True)
 
 
 class _Bench:

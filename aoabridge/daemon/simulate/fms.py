@@ -7,7 +7,7 @@ from typing import Any
 
 from aoabridge.adapters.udp import Address, DatagramSocket, StreamServer
 from aoabridge.codecs.frc_ds.enums import TournamentLevel
-from aoabridge.daemon.simulate import Show, every_second
+from aoabridge.daemon.simulate import Show, conclude, every_second
 from aoabridge.daemon.simulate.turns import Copies, Turns, address_of, own_host
 from aoabridge.simulators.fms import CONTROL_PORT, LITE_PORT, FieldSettings, FmsSimulator
 from aoabridge.simulators.frc_faults import FrcFaults, parse_frc_faults
@@ -55,8 +55,7 @@ async def run(args: argparse.Namespace, show: Show, stopped: asyncio.Event) -> b
         await every_second(stopped, lambda: show(field.figures("tick")))
     finally:
         await field.close()
-    show(field.figures("summary"))
-    return True
+    return conclude(show, field.figures("summary"), True)
 
 
 class _Field:

@@ -7,7 +7,7 @@ from typing import Any
 
 from aoabridge.adapters.udp import Address, DatagramSocket
 from aoabridge.codecs.j519.robot_model import RobotConfig
-from aoabridge.daemon.simulate import Show, every_second
+from aoabridge.daemon.simulate import Show, conclude, every_second
 from aoabridge.daemon.simulate.turns import Turns, address_of
 from aoabridge.simulators.j519 import FEEDBACK_DELAY_US, BenchRobot, BenchSettings, parse_faults
 
@@ -40,8 +40,7 @@ async def run(args: argparse.Namespace, show: Show, stopped: asyncio.Event) -> b
         await every_second(stopped, lambda: show(arm.figures("tick")))
     finally:
         arm.close()
-    show(arm.figures("summary"))
-    return arm.received > 0
+    return conclude(show, arm.figures("summary"), arm.received > 0)
 
 
 class _Arm:

@@ -6,7 +6,7 @@ import socket
 import time
 from typing import Any
 
-from aoabridge.daemon.simulate import Show, every_second
+from aoabridge.daemon.simulate import Show, conclude, every_second
 from aoabridge.simulators.phone_app import KnownApp
 
 __all__ = ["run"]
@@ -26,8 +26,7 @@ async def run(args: argparse.Namespace, show: Show, stopped: asyncio.Event) -> b
     finally:
         phone.close()
     summary = phone.figures("summary")
-    show(summary)
-    return bool(summary["rx_lines"])
+    return conclude(show, summary, bool(summary["rx_lines"]))
 
 
 class _Phone:
@@ -110,8 +109,8 @@ class _Phone:
             "seconds": round(time.monotonic() - self._started, 1),
             **{name: counters[name] for name in ("rx_lines", "tx_lines", "values", "structs", "puts", "errors")},
             "topics": counters["topics"],
-            "last_in": self.app.last_in,
-            "last_out": self.app.last_out,
+            "last_in": self.app.last_in or None,
+            "last_out": self.app.last_out or None,
             "last_error": self.app.errors[-1] if self.app.errors else None,
         }
 

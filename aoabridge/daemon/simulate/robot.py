@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from aoabridge.adapters.nt_server import BenchServer
-from aoabridge.daemon.simulate import Show, every_second
+from aoabridge.daemon.simulate import Show, conclude, every_second
 from aoabridge.simulators.robot import RobotSettings, SimulatedRobot
 
 __all__ = ["run"]
@@ -26,8 +26,7 @@ async def run(args: argparse.Namespace, show: Show, stopped: asyncio.Event) -> b
         await asyncio.gather(driving, return_exceptions=True)
         robot.close()
     summary = robot.figures("summary")
-    show(summary)
-    return bool(summary["received"])
+    return conclude(show, summary, bool(summary["received"]))
 
 
 class _Robot:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from aoabridge.adapters.udp import Address, DatagramSocket
-from aoabridge.daemon.simulate import Show, every_second
+from aoabridge.daemon.simulate import Show, conclude, every_second
 from aoabridge.daemon.simulate.turns import Turns, address_of, open_near, own_host
 from aoabridge.simulators.teleop import CockpitModel, VehicleModel, parse_keys, parse_teleop_faults
 
@@ -43,8 +43,7 @@ async def run(args: argparse.Namespace, show: Show, stopped: asyncio.Event) -> b
     finally:
         bench.close()
     summary = bench.figures("summary")
-    show(summary)
-    return args.role != "both" or bool(summary["reports"])
+    return conclude(show, summary, args.role != "both" or bool(summary["reports"]))
 
 
 class _Bench:
