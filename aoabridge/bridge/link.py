@@ -8,6 +8,7 @@ import msgspec
 
 from aoabridge.bridge.outbox import ControlKind, Outbox, Slot
 from aoabridge.bridge.policy import AccessRules, RateWindow, TokenBucket
+from aoabridge.bridge.reopening import Reopening
 from aoabridge.bridge.settings import AccessSettings, RelaySettings
 from aoabridge.bridge.topics import MemoryBudget
 from aoabridge.errors import LinkError
@@ -21,7 +22,6 @@ __all__ = ["Link", "LinkInfo"]
 KEEPALIVE_S = 1.0  # frees an app stuck in read(), and is the probe of one that does not read
 PROBE_S = 0.5  # between two tries to reach an app that does not read
 BACKLOG_S = 0.5  # what an adopted phone wrote before we came is read by then
-ADOPTED_SILENCE_S = 1.0  # the known app subscribes only when it opens the accessory
 POLL_S = 0.05  # to see a condition that no event announces
 PING: Final = object()  # owner of a ping's line: it is not sent again, there will be a newer one
 PING_ROOM = 32  # bytes kept free in a transfer for the ping that ends it
@@ -71,7 +71,6 @@ class Link:
         self.last_line_at: float | None = None
         self.accepted_bytes = 0
         self.valid_line = False
-        self.subscribed = False
         self.must_lower = True
         self.refused_code = ""
         self.refused_topic = ""
@@ -80,7 +79,7 @@ class Link:
         self.quiet = info.adopted
         self.closing = False
         self._half_line = info.adopted
-        self._reopen_asked = not info.adopted
+        self.reopening = Reopening(now, adopted=info.adopted)
         self._next_probe = now
         self._last_out = now
         self._suppressed_errors = 0
@@ -169,7 +168,6 @@ class Link:
         self.subscriptions.clear()
         self.outbox.drop_values()
         self.outbox.drop_control()
-        self.subscribed = False
         self.must_lower = True
         self._ping_owed = False
         self._outdated = self.in_flight
@@ -267,8 +265,7 @@ class Link:
 
     def tick(self, now: float) -> None:
         """What is due by time alone."""
-        if not self._reopen_asked and self._wants_reopen(now):
-            self._reopen_asked = True
+        if self.accepted_bytes and self.blocked_since is None and self.reopening.take(now):
             self.outbox.put_control(DISCONNECT_LINE)
         if self._suppressed_errors and now >= self._summary_at + SUMMARY_S and self.errors.take(now):
             text = f"{self._suppressed_errors} more errors were not sent"
@@ -281,12 +278,6 @@ class Link:
             text = f"{count} samples were dropped: the phone reads too slowly"
             self.refuse(LinkError(text, "too-many", topic=key), now)
 
-    def _wants_reopen(self, now: float) -> bool:
-        if self.subscribed:
-            self._reopen_asked = True
-            return False
-        return now - self.since >= ADOPTED_SILENCE_S and self.accepted_bytes > 0 and self.blocked_since is None
-
     def next_due(self, now: float) -> float:
         """When ``tick`` or ``take_bytes`` has something to do without any other input."""
         if self.blocked_since is not None:
@@ -294,8 +285,9 @@ class Link:
         if self.closing:
             return now + KEEPALIVE_S
         due = [self._last_out + KEEPALIVE_S]
-        if not self._reopen_asked:
-            due.append(max(self.since + ADOPTED_SILENCE_S, now + POLL_S))
+        reopen_at = self.reopening.next_due()
+        if reopen_at is not None:
+            due.append(max(reopen_at, now + POLL_S))
         if self._suppressed_errors:
             due.append(max(self._summary_at + SUMMARY_S, now + POLL_S))
         if self.pings is not None:

@@ -50,12 +50,13 @@ MAX_NAME_CHARS = 100  # of an app and its version, as the status shows them
 
 
 class Subscribe(msgspec.Struct, frozen=True):
-    """Keys as written; ``period_s`` 0 = no limit of rate."""
+    """Keys as written; ``period_s`` 0 = no limit of rate; ``legacy`` = without action, as the known app says it."""
 
     keys: list[str]
     prefix: bool = False
     every_sample: bool = False
     period_s: float = 0.0
+    legacy: bool = False
 
 
 class Unsubscribe(msgspec.Struct, frozen=True):
@@ -212,7 +213,8 @@ def _subscribe(obj: dict[str, Any]) -> Subscribe:
         raise LinkError("period must be a number of seconds", "wrong-type")
     if not 0 <= period <= MAX_PERIOD_S:
         raise LinkError(f"period must be from 0 to {MAX_PERIOD_S:g} seconds", "bad-value")
-    return Subscribe(_keys(obj), _field(obj, "prefix", bool, False), _field(obj, "all", bool, False), float(period))
+    prefix, every_sample = _field(obj, "prefix", bool, False), _field(obj, "all", bool, False)
+    return Subscribe(_keys(obj), prefix, every_sample, float(period), legacy="action" not in obj)
 
 
 def _unsubscribe(obj: dict[str, Any]) -> Unsubscribe:
