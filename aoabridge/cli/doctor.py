@@ -2,29 +2,16 @@
 
 import argparse
 import importlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aoabridge.cli.checks.machine import (
-    group_checks,
-    journal_checks,
-    library_checks,
-    platform_checks,
-    power_checks,
-    unit_checks,
-)
-from aoabridge.cli.checks.network import network_checks
-from aoabridge.cli.checks.result import Check, Outcome, from_issue, passed
-from aoabridge.cli.checks.usb import device_checks, host_checks, rule_checks
+from aoabridge.cli.checks.result import Check, Outcome
 from aoabridge.cli.client import connect
 from aoabridge.cli.exits import CommandError, Exit
-from aoabridge.cli.output import coloured, printable, red, say, say_json
-from aoabridge.config import config_path, load_config, rendered
-from aoabridge.config.loader import LoadResult
-from aoabridge.phone.filter import DeviceName, DeviceRules
+from aoabridge.cli.output import coloured, red, say, say_json
+from aoabridge.config import config_path, load_config
 
-__all__ = ["add_parser", "all_checks", "run"]
+__all__ = ["add_parser", "run"]
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
@@ -43,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
     """0 if nothing fails, 1 if anything does, 73 if the bundle cannot be written."""
     root = Path("/")
     loaded = load_config(_config_in_use(args.config, args.socket))
-    checks = all_checks(root, loaded, args.socket)
+    look = importlib.import_module("aoabridge.cli.checks.order")  # loads the USB part: not for a completion script
+    checks: list[Check] = look.all_checks(root, loaded, args.socket)
     if args.name:
         wanted = _also_called(args.name, args.socket)
         checks = [check for check in checks if not check.subject or check.subject in wanted]
@@ -62,47 +50,6 @@ def run(args: argparse.Namespace) -> int:
         if not args.json:
             say(f"{args.bundle}: {', '.join(names)}; serials hashed")
     return int(Exit.OK if good else Exit.NEGATIVE)
-
-
-def all_checks(root: Path, loaded: LoadResult, socket: str | None) -> list[Check]:
-    """Every check, in the order in which a person would look."""
-    checks = [*platform_checks(), *host_checks(root), *library_checks(), *rule_checks(root), *group_checks()]
-    checks += [*device_checks(root, _rules(loaded)), *power_checks(root), *_config_checks(loaded)]
-    if loaded.config is not None:
-        checks += network_checks(loaded.config)
-    return [*checks, *unit_checks(root), *journal_checks(root), *_daemon_checks(socket)]
-
-
-def _rules(loaded: LoadResult) -> DeviceRules:
-    if loaded.config is None:
-        return DeviceRules()
-    devices = loaded.config.devices
-    names = tuple(DeviceName(device.name, device.serial, device.port) for device in loaded.config.device)
-    return DeviceRules(devices.max, devices.accept, devices.allow, devices.deny, devices.reset_stuck, names)
-
-
-def _config_checks(loaded: LoadResult) -> Iterator[Check]:
-    if loaded.errors:
-        yield from_issue("config-rejected", error=rendered(loaded.errors[0]))
-    elif loaded.source == "defaults":
-        yield passed("config-rejected", "configuration: no file, the defaults apply")
-    else:
-        yield passed("config-rejected", f"configuration: {loaded.source} is in order")
-
-
-def _daemon_checks(socket: str | None) -> Iterator[Check]:
-    """Whether a daemon runs, and what it complains about itself."""
-    try:
-        with connect(socket) as daemon:
-            snapshot = daemon.request("status")
-    except CommandError as error:
-        yield Check("daemon", Outcome.WARN, printable(str(error)), error.cure)
-        return
-    yield passed("daemon", f"daemon: {snapshot.get('verdict')}, {snapshot.get('sentence')}")
-    results = {"problem": Outcome.FAIL, "warn": Outcome.WARN}
-    for issue in snapshot.get("issues", ()):
-        outcome = results.get(issue["severity"], Outcome.PASS)
-        yield Check(issue["code"], outcome, issue["sentence"], issue["fix"], issue["subject"])
 
 
 def _config_in_use(given: str | None, socket: str | None) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aoabridge.cli import main
-from aoabridge.cli.doctor import all_checks
+from aoabridge.cli.checks.order import all_checks
 from aoabridge.config import load_config
 from aoabridge.status import ConfigView, IssueBoard, build_snapshot
 from fakes.daemon import fake_daemon

@@ -89,9 +89,26 @@ def test_a_defect_is_70_with_a_traceback_only_on_demand(
     assert "Traceback" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "arguments", [["status"], ["version"], ["config", "check"], ["decode", "teleop"], ["encode", "teleop"], ["topics"]]
+LIGHT = (
+    "status",
+    "devices",
+    "topics",
+    "log",
+    "version",
+    "config check",
+    "config show",
+    "config path",
+    "decode teleop",
+    "decode j519-to-robot",
+    "encode teleop",
+    "encode fms2ds-udp",
+    "completion bash",
+    "completion zsh",
+    "completion fish",
 )
+
+
+@pytest.mark.parametrize("arguments", [line.split() for line in LIGHT], ids=LIGHT)
 def test_light_commands_import_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     code = (
         "import json, sys\nfrom aoabridge.cli import main\n"
