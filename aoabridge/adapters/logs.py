@@ -10,6 +10,7 @@ from typing import TextIO
 from aoabridge.adapters.journal import OWN_FIELDS, JournalHandler, journal_is_stderr
 from aoabridge.adapters.log_limits import LogLimiter
 from aoabridge.adapters.log_ring import LogRing
+from aoabridge.adapters.log_stream import DescriptorHandler
 from aoabridge.status.text import printable
 
 __all__ = ["Logs"]
@@ -58,7 +59,7 @@ class Logs:
             self.journal = JournalHandler()
             handlers.append(self.journal)
         else:
-            output = logging.StreamHandler(sys.stderr if stream is None else stream)
+            output = _output(sys.stderr if stream is None else stream)
             output.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
             handlers.append(output)
         self._fan = _Fan(handlers, self.limiter)
@@ -109,6 +110,14 @@ class _Fan(logging.Handler):
         for handler in self._handlers:
             handler.close()
         super().close()
+
+
+def _output(stream: TextIO) -> logging.Handler:
+    """Straight to the stream's descriptor, if it has one."""
+    try:
+        return DescriptorHandler(stream.fileno())
+    except (OSError, ValueError):
+        return logging.StreamHandler(stream)
 
 
 def _time(record: logging.LogRecord) -> str:
