@@ -189,8 +189,11 @@ class PhoneHost:
     def _look(self, now: float) -> list[tuple[int, Action]]:
         if now < self._next_scan():
             return self._table.on_tick(now)
+        for link in list(self._links):
+            self._drain(link)  # its threads know better than a scan when a phone left
+        at = None if self._scan_asked is None else self._scan_asked - EVENT_DELAY_S
         self._last_scan, self._scan_asked = now, None
-        return self._table.on_scan(self._scan(), now)
+        return self._table.on_scan(self._scan(), now, at)
 
     def _next_scan(self) -> float:
         regular = self._last_scan + self._table.scan_interval_s
@@ -241,7 +244,7 @@ class PhoneHost:
         self._attach.attempt(self._port(port_id), call, lambda result: self._result(port_id, step, result))
 
     def _result(self, port_id: int, step: str, result: StepResult) -> None:
-        if isinstance(result, UsbError) and step != "link":
+        if isinstance(result, UsbError):
             self._phone_log.failed(self._table.phone_name(port_id), result)
             if result.kind == "BUSY":
                 self._look_for_holder(port_id)
@@ -325,15 +328,16 @@ class PhoneHost:
             entry.moved.set()
             self._sink.link_events(link, events)
         if ended is not None:
-            self._on_ended(entry, ended.error)
+            self._on_ended(entry, ended)
 
-    def _on_ended(self, entry: Link, error: UsbError) -> None:
-        self._phone_log.failed(entry.pump.name, error)
+    def _on_ended(self, entry: Link, ended: Ended) -> None:
+        self._phone_log.failed(entry.pump.name, ended.error)
         if self._stopping:
-            self._end_link(entry, error.kind)
+            self._end_link(entry, ended.error.kind)
             self._end(entry.port_id, "close", entry.close)
         else:
-            self._result(entry.port_id, "link", error)
+            # The thread's time: a busy loop hears of it later, and would take the absence for a shorter one.
+            self._perform(self._table.on_result(entry.port_id, "link", ended.error, self._clock(), ended.t))
 
     def _end_link(self, entry: Link, reason: str) -> None:
         """Tells the sink, once; what the threads still bring is dropped."""

@@ -39,7 +39,7 @@ class PortArrivals(PortRecord):
         own = now - self._own_reset_at < OWN_RESET_S
         if self.state is not PortState.IGNORED and not own:
             self.losses.on_loss(now)
-            self._left_at = now if device.is_accessory else None
+            self._left_at = self._presence.empty_since if device.is_accessory else None
         if self.state in WAITING:
             self._resume = (self.state, self._due, self.reason)
         self._settling = False

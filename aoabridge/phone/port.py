@@ -47,9 +47,9 @@ class PortMachine(PortArrivals):
 
     # Inputs.
 
-    def on_scan(self, device: UsbDevice | None, now: float) -> list[Action]:
-        """What the scan shows on this port, None = nothing."""
-        actions = self._edges(self._presence.on_scan(device, now), now)
+    def on_scan(self, device: UsbDevice | None, now: float, at: float | None = None) -> list[Action]:
+        """What the scan shows on this port, None = nothing; ``at`` = when the event came that asked for the scan."""
+        actions = self._edges(self._presence.on_scan(device, now, at), now)
         if self._settling and device is not None and is_complete(device):
             self._settling, self._due = False, now
         return actions + self._advance(now)
@@ -58,10 +58,10 @@ class PortMachine(PortArrivals):
         """Time has passed."""
         return self._advance(now)
 
-    def on_result(self, step: str, result: StepResult, now: float) -> list[Action]:
-        """The answer to an action, or step ``link``: the link ended by itself (UsbError or None)."""
+    def on_result(self, step: str, result: StepResult, now: float, at: float | None = None) -> list[Action]:
+        """The answer to an action, or step ``link``: the link ended by itself (UsbError or None), ``at`` this time."""
         if step == "link":
-            return self._on_link_end(result, now) + self._advance(now)
+            return self._on_link_end(result, now, at) + self._advance(now)
         self._pending = None
         actions: list[Action] = []
         if step == "probe":
@@ -192,13 +192,13 @@ class PortMachine(PortArrivals):
             self.out_of_memory = self.out_of_memory or error.kind == "NO_MEM"
             self._reopen_later(now, f"open failed: {error.kind}")
 
-    def _on_link_end(self, result: StepResult, now: float) -> list[Action]:
+    def _on_link_end(self, result: StepResult, now: float, at: float | None) -> list[Action]:
         if not self.state.has_link:
             return []
         device = self._presence.device
         error = result if isinstance(result, UsbError) else None
         if error is not None and error.kind == "NO_DEVICE" and device is not None:
-            return self._edges(self._presence.on_lost(device.address, now), now)
+            return self._edges(self._presence.on_lost(device.address, now, at), now)
         self.fault = error
         self.out_of_memory = error is not None and error.kind == "NO_MEM"
         actions = self._close(now)

@@ -111,8 +111,8 @@ class PortTable:
         for machine in self._machines.values():
             machine.settings = PortSettings(reset_stuck=rules.reset_stuck)
 
-    def on_scan(self, devices: Sequence[UsbDevice], now: float) -> list[tuple[int, Action]]:
-        """Everything on the bus now."""
+    def on_scan(self, devices: Sequence[UsbDevice], now: float, at: float | None = None) -> list[tuple[int, Action]]:
+        """Everything on the bus now; ``at`` = when the event came that asked for the scan."""
         self._now = now
         self._note_serials(devices)
         assigned = self._assign(devices)
@@ -120,14 +120,16 @@ class PortTable:
         for port_id, machine in sorted(self._machines.items(), key=lambda item: item[0] in assigned):
             device = assigned.get(port_id)
             before = machine.device, machine.state
-            actions += self._tagged(port_id, machine.on_scan(device, now))
+            actions += self._tagged(port_id, machine.on_scan(device, now, at))
             self._name(port_id, *before)
         return actions
 
-    def on_result(self, port_id: int, step: str, result: StepResult, now: float) -> list[tuple[int, Action]]:
-        """The answer to an action of ``port_id``, or its link's end."""
+    def on_result(
+        self, port_id: int, step: str, result: StepResult, now: float, at: float | None = None
+    ) -> list[tuple[int, Action]]:
+        """The answer to an action of ``port_id``, or its link's end, which was noticed ``at`` this time."""
         self._now = now
-        return self._tagged(port_id, self._machines[port_id].on_result(step, result, now))
+        return self._tagged(port_id, self._machines[port_id].on_result(step, result, now, at))
 
     def on_tick(self, now: float) -> list[tuple[int, Action]]:
         """Time has passed."""

@@ -52,8 +52,9 @@ class Presence:
         self._dead: tuple[int, int] | None = None
         self._dead_until = NEVER
 
-    def on_scan(self, device: UsbDevice | None, now: float) -> list[Gone | Returned]:
-        """What changed; a new address without a gap seen is both."""
+    def on_scan(self, device: UsbDevice | None, now: float, at: float | None = None) -> list[Gone | Returned]:
+        """What changed, and did so ``at`` this time if that is earlier; a new address without a gap seen is both."""
+        at = now if at is None else at
         if device is not None and device.address == self._dead and now < self._dead_until:
             device = None
         before, self.device = self.device, device
@@ -62,20 +63,20 @@ class Presence:
             return []
         edges: list[Gone | Returned] = []
         if before is not None:
-            self.empty_since = now
+            self.empty_since = at
             edges.append(Gone(before))
         if device is not None:
             never_left = device.address == self._dead
-            edges.append(Returned(device, 0.0 if never_left else now - self.empty_since, self._is_other(device)))
+            edges.append(Returned(device, 0.0 if never_left else at - self.empty_since, self._is_other(device)))
             self.last = device
         return edges
 
-    def on_lost(self, address: tuple[int, int], now: float) -> list[Gone | Returned]:
-        """A transfer said NO_DEVICE: a scan that still shows this enumeration is out of date for a moment."""
+    def on_lost(self, address: tuple[int, int], now: float, at: float | None = None) -> list[Gone | Returned]:
+        """A transfer said NO_DEVICE, ``at`` this time: a scan that still shows this enumeration is out of date."""
         self._dead, self._dead_until = address, now + STALE_SNAPSHOT_S
         if self.device is None or self.device.address != address:
             return []
-        return self.on_scan(None, now)
+        return self.on_scan(None, now, at)
 
     def _is_other(self, device: UsbDevice) -> bool:
         last = self.last

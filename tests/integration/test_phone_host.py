@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -167,6 +168,23 @@ def test_unplug_ends_the_link_once_and_replug_makes_a_new_one() -> None:
             await rig.until(lambda: rig.states() == [PortState.LIVE])
             assert rig.metric("start") == 2
             assert rig.metric("calls_after_no_device") <= 2
+
+    run(body())
+
+
+def test_a_loop_that_was_busy_at_the_unplug_takes_a_hand_for_a_hand() -> None:
+    async def body() -> None:
+        async with running([{"app": "known"}]) as rig:
+            rig.bus.do("plug")
+            await rig.until(lambda: rig.states() == [PortState.LIVE])
+            unplugged = time.monotonic()
+            rig.bus.do("unplug")
+            time.sleep(0.6)  # the loop stands still, the threads of the link do not
+            await rig.until(lambda: rig.states() == [PortState.ABSENT])
+            await asyncio.sleep(unplugged + 3.1 - time.monotonic())
+            rig.bus.do("plug")
+            await rig.until(lambda: rig.states() in ([PortState.LIVE], [PortState.COOLDOWN]))
+            assert rig.states() == [PortState.LIVE]
 
     run(body())
 

@@ -417,6 +417,38 @@ def test_a_replug_that_was_seen_a_little_late_costs_no_wait() -> None:
     assert bench.scan(native(9), 2.91) == [Probe(native(9))]
 
 
+def test_an_absence_counts_from_when_the_thread_noticed_it() -> None:
+    bench = Bench()
+    bench.link()
+    bench.wait(1)
+    gone_at = bench.now - 0.4  # the loop was busy
+    assert bench.machine.on_result("link", error("NO_DEVICE", "read"), bench.now, gone_at) == [Close()]
+    bench.result("close", None)
+    assert bench.scan(native(9), 2.6) == [Probe(native(9))]
+
+
+def test_the_wait_for_a_phone_that_left_counts_from_when_the_thread_noticed_it() -> None:
+    bench = Bench()
+    bench.link()
+    bench.wait(1)
+    gone_at = bench.now - 0.4
+    bench.machine.on_result("link", error("NO_DEVICE", "read"), bench.now, gone_at)
+    bench.result("close", None)
+    bench.scan(native(9), 0.5)
+    assert bench.machine.deadline() == pytest.approx(gone_at + 5)
+
+
+@pytest.mark.parametrize(("busy_s", "asked"), [(0.3, [Probe(native(9))]), (0.0, [])])
+def test_an_absence_counts_between_the_events_and_not_between_the_scans(busy_s: float, asked: list[Action]) -> None:
+    bench = Bench()
+    bench.link()
+    bench.wait(1)
+    bench.machine.on_scan(None, bench.now, bench.now - busy_s)
+    bench.result("close", None)
+    bench.wait(2.8)
+    assert bench.machine.on_scan(native(9), bench.now, bench.now - 0.1) == asked
+
+
 def test_a_phone_that_comes_back_sooner_has_left_by_itself() -> None:
     bench = Bench()
     bench.link()
