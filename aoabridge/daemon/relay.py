@@ -144,7 +144,12 @@ class Relay:
         return self.core.take_bytes(link, now)
 
     def _on_chunk(self, link: LinkId, event: Chunk) -> None:
-        self.core.on_link_bytes(link, event.data, event.t, age_s=self._clock() - event.t)
+        try:
+            self.core.on_link_bytes(link, event.data, event.t, age_s=self._clock() - event.t)
+        except BaseException:
+            # Nobody knows how much of it was used: its neighbours must not be joined to a line that nobody said.
+            self.core.on_link_resync(link, event.t)
+            raise
         self._show_chunk(link, "rx", event.data, event.t)
 
     def _on_idle(self, link: LinkId, event: Idle) -> None:

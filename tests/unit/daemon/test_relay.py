@@ -76,6 +76,26 @@ def test_an_event_that_fails_costs_nothing_but_itself(caplog):
     assert [record.message for record in caplog.records] == ["event of link 7 dropped"]
 
 
+def test_the_halves_around_a_chunk_that_was_dropped_are_not_joined(monkeypatch):
+    async def run():
+        loop = relay()
+        host = Host()
+        loop.link_up(host, 7, LinkInfo("phone"))
+        loop.link_event(7, Chunk(b'{"action":"ping","id":1', 1.0))
+        with monkeypatch.context() as patch:
+            patch.setattr(loop.core, "on_link_bytes", lambda *_arguments, **_more: 1 / 0)
+            loop.link_event(7, Chunk(b'2}\n{"action":"ping","id":3', 2.0))
+        loop.link_event(7, Chunk(b'4}\n{"action":"ping","id":5}\n', 3.0))
+        await until(lambda: any(b'"pong"' in data for _, data in host.taken))
+        loop.close()
+        return b"".join(data for _, data in host.taken)
+
+    said = asyncio.run(run())
+    assert b'{"pong":5}' in said
+    assert said.count(b"pong") == 1
+
+
+
 class Client(NtClient):
     """Notes until when each publication may wait."""
 
