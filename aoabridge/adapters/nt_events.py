@@ -125,6 +125,11 @@ class EventReader:
     def read(self, events: Sequence[RawEvent]) -> Batch:
         """Translate one drain."""
         batch = Batch()
+        self.read_into(batch, events)
+        return batch
+
+    def read_into(self, batch: Batch, events: Sequence[RawEvent]) -> None:
+        """Translate events behind what the batch has."""
         append = batch.events.append
         now_us = self._now_us()
         horizon_us = now_us + FUTURE_US
@@ -156,7 +161,6 @@ class EventReader:
             except Exception:  # noqa: BLE001  # one bad event must not cost the batch; what it is cannot be known
                 self.bad_events += 1
                 _log.debug("event of ntcore skipped", exc_info=True)
-        return batch
 
     def _replace_bad_utf8(self, wrapped: Any, error: UnicodeDecodeError) -> str | None:
         """Text with U+FFFD for what is no UTF-8; None for an array, of which only the bad element is known."""

@@ -15,6 +15,7 @@ __all__ = ["EventSource", "Poller"]
 
 POLL_S = 0.25  # a sign of life at least this often
 JOIN_S = 2.0
+GATHER_S = 0.0005  # ntcore's thread is still handing us the frame of which it has told: half a frame costs a whole turn
 
 _log = logging.getLogger("aoabridge.adapters.nt")
 
@@ -64,13 +65,26 @@ class Poller:
     def drain(self) -> None:
         """Read what waits and hand it over; callable from any thread."""
         with self._draining:
-            events = self._source.read()
-            if events:
-                self._on_batch(self._reader.read(events))
-            change = self._watch.on_drain(len(events), time.monotonic())
+            count = self._gather()
+            change = self._watch.on_drain(count, time.monotonic())
             if change is not None:
                 _log.warning("subscribing to %s of each topic", change.value)
                 self._source.resubscribe(change)
+
+    def _gather(self) -> int:
+        """Hand over one batch: what waits, and what follows while that is translated; returns how many events."""
+        batch, count = Batch(), 0
+        until = time.monotonic() + GATHER_S
+        try:
+            while events := self._source.read():
+                count += len(events)
+                self._reader.read_into(batch, events)
+                if time.monotonic() >= until:
+                    break
+        finally:
+            if count:
+                self._on_batch(batch)
+        return count
 
     def close(self) -> None:
         """End the thread, then the subscription; a thread that does not end takes the process with it."""

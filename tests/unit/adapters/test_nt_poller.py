@@ -5,6 +5,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from aoabridge.adapters.nt_events import Batch, EventReader, OwnValues, RawEvent
 from aoabridge.adapters.nt_pacing import OVERLOAD_EVENTS, Subscribe
 from aoabridge.adapters.nt_poller import Poller
@@ -55,9 +57,11 @@ class Source:
 class Seen:
     def __init__(self) -> None:
         self.names: list[str] = []
+        self.batches = 0
         self.more = threading.Event()
 
     def __call__(self, batch: Batch) -> None:
+        self.batches += 1
         self.names += [event.topic for event in batch.control]  # type: ignore[union-attr]
         self.more.set()
 
@@ -76,6 +80,39 @@ def test_hands_over_what_comes_and_ends_thread_before_subscription() -> None:
     poller.close()
     assert seen.names == ["/a", "/b"]
     assert source.told == ["end", "close"]
+
+
+def test_what_follows_while_a_batch_is_translated_goes_with_it() -> None:
+    source, seen = Source(), Seen()
+    for name in ("/a", "/b", "/c"):
+        source.give([Announce(name)])
+    Poller(source, EventReader(OwnValues(), lambda: 0), seen).drain()
+    assert seen.names == ["/a", "/b", "/c"]
+    assert seen.batches == 1
+
+
+def test_events_that_never_end_are_handed_over_all_the_same() -> None:
+    class Endless(Source):
+        def read(self) -> Sequence[RawEvent]:
+            return [Announce("/a")]
+
+    seen = Seen()
+    Poller(Endless(), EventReader(OwnValues(), lambda: 0), seen).drain()
+    assert seen.batches == 1
+
+
+def test_a_failing_read_does_not_cost_what_was_read_before() -> None:
+    class Failing(Source):
+        def read(self) -> Sequence[RawEvent]:
+            if not self.batches:
+                raise RuntimeError("queue gone wrong")
+            return super().read()
+
+    source, seen = Failing(), Seen()
+    source.give([Announce("/a")])
+    with pytest.raises(RuntimeError):
+        Poller(source, EventReader(OwnValues(), lambda: 0), seen).drain()
+    assert seen.names == ["/a"]
 
 
 def test_survives_a_failing_read() -> None:
