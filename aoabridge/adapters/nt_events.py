@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from aoabridge.adapters.nt_queue import Control
+from aoabridge.codecs.host_port import join_host_port
 from aoabridge.values import Announced, ClockSync, Connected, Disconnected, NtEvent, NtValue, Unannounced, Update
 
 __all__ = ["Batch", "EventReader", "OwnValues", "RawEvent"]
@@ -196,7 +197,7 @@ class EventReader:
         self.old_server = data.protocol_version < OLDEST_SAFE_PROTOCOL
         if self.old_server:
             _log.warning("old server (protocol %#06x): a pulled cable may go unnoticed", data.protocol_version)
-        batch.add(Connected(f"{data.remote_ip}:{data.remote_port}"))
+        batch.add(Connected(join_host_port(data.remote_ip, data.remote_port)))
 
     def _read_log(self, data: Any, batch: Batch) -> None:
         message = data.message

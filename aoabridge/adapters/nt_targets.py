@@ -9,13 +9,14 @@ import time
 
 import msgspec
 
+from aoabridge.codecs.host_port import join_host_port, split_host_port
+
 __all__ = [
     "DEFAULT_PORT",
     "NtTarget",
     "has_address",
     "prove_port",
     "require_free_port",
-    "split_server",
     "team_candidates",
 ]
 
@@ -35,13 +36,13 @@ class NtTarget(msgspec.Struct, frozen=True):
 
     def servers_and_ports(self) -> list[tuple[str, int]]:
         """Return the addresses as pairs; ValueError for one that is none."""
-        return [split_server(server, self.port) for server in self.servers]
+        return [split_host_port(server, self.port) for server in self.servers]
 
     def addresses(self) -> tuple[str, ...]:
         """Return every address that is tried, for display."""
         if self.team is not None:
             return team_candidates(self.team, self.port)
-        return tuple(f"{host}:{port}" for host, port in self.servers_and_ports())
+        return tuple(join_host_port(*server) for server in self.servers_and_ports())
 
 
 def team_candidates(team: int, port: int = DEFAULT_PORT) -> tuple[str, ...]:
@@ -49,21 +50,6 @@ def team_candidates(team: int, port: int = DEFAULT_PORT) -> tuple[str, ...]:
     name = f"roboRIO-{team}-FRC"
     hosts = (f"10.{team // 100}.{team % 100}.2", "172.22.11.2", name, f"{name}.local", f"{name}.lan")
     return tuple(f"{host}:{port}" for host in (*hosts, f"{name}.frc-field.local"))
-
-
-def split_server(server: str, port: int) -> tuple[str, int]:
-    """Split ``host``, ``host:port`` or ``[IPv6]:port``; ValueError for a port that is none."""
-    if server.startswith("["):
-        host, _, rest = server[1:].partition("]")
-        text = rest.removeprefix(":")
-    elif server.count(":") == 1:
-        host, _, text = server.partition(":")
-    else:
-        host, text = server, ""
-    number = int(text) if text else port
-    if not host or not 0 < number <= 0xFFFF:
-        raise ValueError(f"no server address: {server!r}")
-    return host, number
 
 
 def has_address() -> bool:

@@ -1,5 +1,6 @@
 """The connection to the robot's server: whether it is there, and whether its topics are all known yet."""
 
+from aoabridge.codecs.host_port import host_of
 from aoabridge.values import Connected, Disconnected
 
 __all__ = ["RobotConnection"]
@@ -28,7 +29,7 @@ class RobotConnection:
         self.settled = False
         self._connected_at = None
         if isinstance(event, Connected):
-            self.address = _host(event.address)
+            self.address = host_of(event.address)
             self._connected_at = self._announced_at = now
 
     def on_announce(self, now: float) -> None:
@@ -49,9 +50,3 @@ class RobotConnection:
             return False
         self.settled = True
         return True
-
-
-def _host(address: str) -> str:
-    """The address without its port."""
-    host, _, port = address.rpartition(":")
-    return host if port.isdigit() and host else address

@@ -9,8 +9,9 @@ from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.lines import line_codec, open_input, show_decoded
 from aoabridge.cli.output import warn
 from aoabridge.codecs.frc_ds import FrameReader
+from aoabridge.codecs.host_port import join_host_port
 from aoabridge.codecs.line_codecs import Options
-from aoabridge.codecs.pcap import Capture, Datagram, StreamData, address_text
+from aoabridge.codecs.pcap import Capture, Datagram, StreamData
 from aoabridge.codecs.protocols import PROTOCOLS, CaptureRule
 from aoabridge.errors import DecodeError
 
@@ -34,7 +35,7 @@ def decode_capture(args: argparse.Namespace, options: Options) -> Exit:
     status = Exit.OK
     for packet, octets, port in _chosen(capture, args.proto, rule, ports):
         place: dict[str, Any] = {"frame": packet.frame, "time_s": packet.time_s}
-        place |= {"src": address_text(packet.src), "dst": address_text(packet.dst)}
+        place |= {"src": join_host_port(*packet.src), "dst": join_host_port(*packet.dst)}
         if not show_decoded(args.proto, codecs[port], octets, place):
             status = Exit.NEGATIVE
     return max(status, _report(args, capture))

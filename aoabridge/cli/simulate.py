@@ -10,6 +10,7 @@ from aoabridge.cli.client import connect
 from aoabridge.cli.exits import CommandError, Exit
 from aoabridge.cli.numbers import number, whole
 from aoabridge.cli.output import printable, say, say_json, warn
+from aoabridge.codecs.host_port import host_of
 
 __all__ = ["add_parser", "is_loopback", "run"]
 
@@ -74,11 +75,7 @@ def _check_target(target: str | None, force: bool) -> None:
 
 def is_loopback(target: str) -> bool:
     """True if ``host``, ``host:port``, ``[v6]:port`` or ``protocol@host:port`` is this machine."""
-    host = target.rpartition("@")[2]
-    if host.startswith("["):
-        host = host[1:].partition("]")[0]
-    elif host.count(":") == 1:
-        host = host.partition(":")[0]
+    host = host_of(target.rpartition("@")[2])
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

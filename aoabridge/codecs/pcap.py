@@ -13,7 +13,7 @@ import msgspec
 from aoabridge.codecs.pcap_records import Record, read_records
 from aoabridge.errors import TruncatedError
 
-__all__ = ["Address", "Capture", "Datagram", "StreamData", "address_text"]
+__all__ = ["Address", "Capture", "Datagram", "StreamData"]
 
 Address: TypeAlias = tuple[str, int]
 
@@ -216,12 +216,6 @@ class Capture:
         self.gaps += bool(stream.held)
         stream.held.clear()
         return StreamData(record.number, record.time_s, src, dst, stream.number, b"", end=True)
-
-
-def address_text(address: Address) -> str:
-    """Return host:port, an IPv6 host in brackets."""
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _ipv6_text(octets: bytes) -> str:

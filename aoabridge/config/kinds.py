@@ -12,6 +12,9 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
+from aoabridge.codecs.host_port import split_host_port
+from aoabridge.errors import DecodeError
+
 __all__ = [
     "Address",
     "AnyOf",
@@ -248,10 +251,11 @@ def network(text: str) -> str | None:
 
 def host_port(text: str) -> tuple[str, int] | None:
     """Splits ``host:port`` or ``[v6]:port``; None if it is neither."""
-    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})", text)
-    if match is None or not 1 <= int(match[3]) <= 65535:
+    try:
+        host, port = split_host_port(text)
+    except DecodeError:
         return None
-    return match[1] or match[2], int(match[3])
+    return (host, port) if re.fullmatch(r"[0-9A-Fa-f:.]+|[A-Za-z0-9._-]+", host) else None
 
 
 def _numeric(value: object) -> bool:

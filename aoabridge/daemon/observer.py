@@ -11,6 +11,7 @@ from aoabridge import __version__
 from aoabridge.adapters.nt_targets import has_address
 from aoabridge.adapters.reach import Answer
 from aoabridge.bridge.link import Link
+from aoabridge.codecs.host_port import host_of
 from aoabridge.config import Config
 from aoabridge.daemon.match_info import match_info
 from aoabridge.daemon.rates import RateMeter
@@ -254,7 +255,7 @@ class Observer:
             board.set("nt-refused", way.host, active=True, now=now)
         late = looking and passed_s > CONNECT_GRACE_S
         known = way.answer is not None or passed_s > REASON_S
-        host = self._relay.nt.targets[0].rpartition(":")[0] if self._relay.nt.targets else "?"
+        host = host_of(self._relay.nt.targets[0]) if self._relay.nt.targets else "?"
         silent = late and known and not refused and not self._was_connected
         board.set("nt-timeout", "robot", silent, now, data={"host": host})
         team = self.config.nt.team or 0

@@ -4,8 +4,8 @@ import ipaddress
 import threading
 from collections.abc import Callable, Sequence
 
-from aoabridge.adapters.nt_targets import split_server
 from aoabridge.adapters.reach import Answer, answer_of, in_robot_network
+from aoabridge.codecs.host_port import host_of, split_host_port
 
 __all__ = ["WayToRobot", "is_test_address"]
 
@@ -46,14 +46,14 @@ class WayToRobot:
     def _run(self, targets: tuple[str, ...], team: int | None) -> None:
         question = (targets, team)
         outside = None if team is None else not self._inside(team)
-        answer, host = self._ask([split_server(target, 0) for target in targets])
+        answer, host = self._ask([split_host_port(target, 0) for target in targets])
         if self._question == question:
             self.is_outside, self.host, self.answer = outside, host, answer
 
 
 def is_test_address(address: str) -> bool:
     """True for a server on this machine: a simulation or a bench, no robot."""
-    host = address.rpartition(":")[0].strip("[]") or address
+    host = host_of(address)
     if host == "localhost":
         return True
     try:

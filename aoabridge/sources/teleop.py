@@ -5,6 +5,7 @@ configuration names a target. Nothing from NetworkTables or a phone can become o
 """
 
 from aoabridge.codecs import teleop
+from aoabridge.codecs.host_port import split_host_port
 from aoabridge.codecs.teleop import Downlink, HomeCtrl, HomeTrigger, TeleopPacket, Uplink
 from aoabridge.errors import DecodeError, TruncatedError, UnknownPacketError
 from aoabridge.sources import teleop_topics as topics
@@ -158,7 +159,7 @@ class TeleopSource:
         for key, counter in (("forward_ui", "ForwardedUI"), ("forward_panosim", "ForwardedPanoSim")):
             target = getattr(self._settings, key)
             if target:
-                self._out.append((key, data, _address(target)))
+                self._out.append((key, data, split_host_port(target)))
                 self._counts[counter] += 1
 
     def _relay(self, data: bytes, problems: list[str]) -> None:
@@ -168,7 +169,7 @@ class TeleopSource:
         if problems:
             self._counts["RelayRefused"] += 1
             return
-        self._out.append(("downlink_relay", data, _address(target)))
+        self._out.append(("downlink_relay", data, split_host_port(target)))
         self._counts["DownlinksRelayed"] += 1
 
     def _take(self, packet: TeleopPacket, data: bytes, now: float) -> None:
@@ -297,12 +298,7 @@ def _endpoints(settings: TeleopSettings) -> list[Endpoint]:
     for key in ("forward_ui", "forward_panosim", "downlink_relay"):
         target = getattr(settings, key)
         if target:
-            host, port = _address(target)
+            host, port = split_host_port(target)
             any_address = "::" if ":" in host else "0.0.0.0"
             endpoints.append(Endpoint(key, "udp", any_address, port, direction="send", host=host))
     return endpoints
-
-
-def _address(target: str) -> Address:
-    host, _, port = target.rpartition(":")
-    return host.removeprefix("[").removesuffix("]"), int(port)

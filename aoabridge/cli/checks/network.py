@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from aoabridge.adapters.nt_targets import NtTarget, has_address, split_server
+from aoabridge.adapters.nt_targets import NtTarget, has_address
 from aoabridge.adapters.reach import Answer, answer_of, in_robot_network
 from aoabridge.cli.checks.result import Check, from_issue, passed
+from aoabridge.codecs.host_port import split_host_port
 from aoabridge.config import Config
 
 __all__ = ["network_checks"]
@@ -28,7 +29,7 @@ def network_checks(
         return
     if nt.team is not None and not in_robot_network(nt.team):
         yield from_issue("nt-subnet", TE=nt.team // 100, AM=nt.team % 100)
-    targets = [split_server(text, nt.port) for text in NtTarget(nt.team, nt.server, nt.port).addresses()]
+    targets = [split_host_port(text, nt.port) for text in NtTarget(nt.team, nt.server, nt.port).addresses()]
     result, host = answer(targets)
     if result is Answer.OPEN:
         yield passed("nt-timeout", f"the robot program answers at {host}")

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from aoabridge.adapters.nt_server import BenchServer
+from aoabridge.codecs.host_port import host_of, join_host_port
 from aoabridge.daemon.simulate import Show, conclude, every_second
 from aoabridge.simulators.robot import RobotSettings, SimulatedRobot
 
@@ -34,7 +35,7 @@ class _Robot:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._settings = RobotSettings(topics=args.topics, rate_hz=args.rate, seed=args.seed or 1)
-        self._host = (args.to or "127.0.0.1").partition(":")[0]
+        self._host = host_of(args.to or "127.0.0.1")
         self._port = args.port
         self._restarts = sorted(_seconds(args.faults))
         self._started = time.monotonic()
@@ -75,7 +76,7 @@ class _Robot:
         return {
             "type": kind,
             "seconds": round(time.monotonic() - self._started, 1),
-            "address": f"{self._host}:{self._port}",
+            "address": join_host_port(self._host, self._port),
             "published": self._published,
             "received": self._received,
             "plan": self._robot.state,

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 
 from aoabridge.adapters.udp import Address, DatagramSocket, StreamServer
+from aoabridge.codecs.host_port import split_host_port
+from aoabridge.errors import DecodeError
 
 __all__ = ["Copies", "Turns", "address_of", "open_near", "own_host"]
 
@@ -49,19 +51,8 @@ class Turns:
 
 
 def address_of(text: str | None, default: Address) -> Address:
-    """``host``, ``host:port``, ``[v6]:port``; what is missing comes from ``default``. ValueError for a bad port."""
-    if not text:
-        return default
-    if text.startswith("["):
-        host, _, rest = text[1:].partition("]")
-        port = rest.removeprefix(":")
-    elif text.count(":") == 1:
-        host, _, port = text.partition(":")
-    else:
-        host, port = text, ""
-    if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
-        raise ValueError(f"{port!r} is no port")
-    return host, int(port) if port else default[1]
+    """An address as ``split_host_port`` reads it; what is missing comes from ``default``. DecodeError for a bad one."""
+    return split_host_port(text, default[1]) if text else default
 
 
 def own_host(target: str) -> str:
@@ -93,9 +84,10 @@ class Copies:
             protocol, _, target = text.partition("@")
             if protocol not in protocols:
                 raise ValueError(f"{text!r}: this simulator sends {', '.join(protocols)}")
-            address = address_of(target, ("", 0))
-            if not all(address):
-                raise ValueError(f"{text!r} is not PROTO@HOST:PORT")
+            try:
+                address = split_host_port(target)
+            except DecodeError as error:
+                raise ValueError(f"{text!r} is not PROTO@HOST:PORT") from error
             if protocol.endswith("-udp"):
                 self._datagrams.setdefault(protocol, []).append(address)
             else:

@@ -1,5 +1,6 @@
 """One protocol id of the driver station source: its counters, its figures, whether it is connected."""
 
+from aoabridge.codecs.host_port import join_host_port
 from aoabridge.sources.base import Address
 from aoabridge.sources.board import Writer
 from aoabridge.sources.meters import Meter, SequenceTracker
@@ -68,8 +69,7 @@ class Link:
         self.meter.roll(now)
         below = out.below(f"Link/{self.protocol}/")
         if self.peer is not None:
-            host, port = self.peer
-            below.text("Peer", f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+            below.text("Peer", join_host_port(*self.peer))
         below.real("Rate_hz", self.meter.rate_hz)
         age_s = self.meter.age_s(now)
         if age_s is not None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from aoabridge.codecs.host_port import split_host_port
 from aoabridge.codecs.protocols import PROTOCOLS, CaptureRule
 from aoabridge.sources.base import Endpoint
 from aoabridge.sources.settings import FrcSettings
@@ -33,6 +34,5 @@ def _listen(key: str, settings: FrcSettings) -> Endpoint:
 
 
 def _connect(key: str) -> Endpoint:
-    host, _, port = key.partition("@")[2].rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    return Endpoint(key, "tcp", "", int(port), direction="connect", host=host)
+    host, port = split_host_port(key.partition("@")[2])
+    return Endpoint(key, "tcp", "", port, direction="connect", host=host)

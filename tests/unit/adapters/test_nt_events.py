@@ -47,8 +47,8 @@ def value_event(topic: str, value: Any, time_us: int = NOW_US, flags: int = 64) 
     return Event(flags, topic=Topic(topic), value=Value(value, time_us))
 
 
-def connected(protocol: int = 0x0401) -> Event:
-    return Event(2, remote_ip="10.0.0.2", remote_port=5810, protocol_version=protocol)
+def connected(protocol: int = 0x0401, host: str = "10.0.0.2") -> Event:
+    return Event(2, remote_ip=host, remote_port=5810, protocol_version=protocol)
 
 
 def log_line(message: str, level: int = 40) -> Event:
@@ -84,6 +84,10 @@ def test_connection_and_clock(reader: EventReader) -> None:
     assert batch.events == [Connected("10.0.0.2:5810"), ClockSync(12, 34, True), Disconnected()]
     assert batch.lost
     assert not reader.read([connected()]).lost
+
+
+def test_the_port_of_a_server_on_ipv6_stands_apart(reader: EventReader) -> None:
+    assert reader.read([connected(host="fe80::1")]).events == [Connected("[fe80::1]:5810")]
 
 
 def test_connections_of_a_servers_clients_are_ignored(own: OwnValues) -> None:

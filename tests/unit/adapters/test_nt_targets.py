@@ -4,27 +4,7 @@ import socket
 import pytest
 
 from aoabridge.adapters import nt_targets
-from aoabridge.adapters.nt_targets import NtTarget, has_address, prove_port, require_free_port, split_server
-
-
-@pytest.mark.parametrize(
-    ("server", "expected"),
-    [
-        ("10.64.58.2", ("10.64.58.2", 5810)),
-        ("robot.local:1234", ("robot.local", 1234)),
-        ("::1", ("::1", 5810)),
-        ("[fe80::1]", ("fe80::1", 5810)),
-        ("[fe80::1]:99", ("fe80::1", 99)),
-    ],
-)
-def test_split_server(server: str, expected: tuple[str, int]) -> None:
-    assert split_server(server, 5810) == expected
-
-
-@pytest.mark.parametrize("server", ["", ":5810", "host:x", "host:0", "host:70000"])
-def test_no_server_address(server: str) -> None:
-    with pytest.raises(ValueError, match=r".+"):
-        split_server(server, 5810)
+from aoabridge.adapters.nt_targets import NtTarget, has_address, prove_port, require_free_port
 
 
 @pytest.mark.parametrize(
@@ -35,6 +15,12 @@ def test_team_candidates(team: int, first: str) -> None:
     addresses = NtTarget(team=team).addresses()
     assert addresses[0] == first
     assert f"roboRIO-{team}-FRC.local:5810" in addresses
+
+
+def test_an_address_of_ipv6_keeps_its_port_apart() -> None:
+    target = NtTarget(servers=("::1", "[fe80::1]:99"))
+    assert target.servers_and_ports() == [("::1", 5810), ("fe80::1", 99)]
+    assert target.addresses() == ("[::1]:5810", "[fe80::1]:99")
 
 
 def test_addresses_of_a_list() -> None:

@@ -9,7 +9,7 @@ import pytest
 from aoabridge import __version__
 from aoabridge.bridge.core import CoreSettings
 from aoabridge.bridge.settings import AccessSettings, RelaySettings
-from aoabridge.values import PutOp, Unannounced
+from aoabridge.values import Connected, PutOp, Unannounced
 from fakes.core_rig import POSE2D, POSE2D_INLINE, CoreRig, pose
 
 
@@ -73,6 +73,15 @@ def test_one_blank_line_per_quiet_second():
         rig.wait(0.1)
         blanks += rig.raw() == b"\n"
     assert blanks in (8, 9)
+
+
+def test_status_names_a_server_on_ipv6_without_its_port():
+    rig = CoreRig()
+    rig.disconnect()
+    rig.lines()
+    rig.core.on_connection(Connected("[fe80::1]:5810"), rig.now)
+    rig.wait(0.3)
+    assert rig.lines() == [{"status": {"server": "connected", "address": "fe80::1"}}]
 
 
 def test_status_follows_the_robot_connection():
@@ -682,7 +691,6 @@ def test_a_foreign_run_pulse_is_lowered_before_the_first_put(late):
 
 
 def _connected():
-    from aoabridge.values import Connected
 
     return Connected("10.22.7.2:5810")
 

@@ -86,4 +86,6 @@ def test_another_target_is_another_question() -> None:
 
 def test_test_addresses() -> None:
     assert is_test_address("127.0.0.1")
+    assert is_test_address("[::1]:5810")
+    assert is_test_address("localhost:5810")
     assert not is_test_address("")
