@@ -18,7 +18,7 @@ from wpiutil.sync import waitForObject
 from aoabridge.adapters.nt_events import Batch, EventReader, OwnValues
 from aoabridge.adapters.nt_pacing import FLUSH_GAP_S, Subscribe
 from aoabridge.adapters.nt_poller import Poller
-from aoabridge.adapters.nt_publishers import SETTERS, Publishers, SchemaSetter, Setter
+from aoabridge.adapters.nt_publishers import PERIOD_S, SETTERS, Publishers, SchemaSetter, Setter
 from aoabridge.adapters.nt_queue import Control, EventQueue
 from aoabridge.adapters.nt_sender import Sender
 from aoabridge.adapters.nt_targets import DEFAULT_PORT, NtTarget, prove_port, require_free_port
@@ -46,7 +46,6 @@ __all__ = [
 
 LAST_SET_S = 0.020  # what is set just before its publisher goes may be lost
 RESTART_GAP_S = 10.0
-PUBLISH_PERIOD_S = 0.01
 OVERLOAD_PERIOD_S = 0.1
 
 _log = logging.getLogger("aoabridge.adapters.nt")
@@ -74,10 +73,14 @@ def new_instance() -> ntcore.NetworkTableInstance:
 
 
 def make_setter(
-    instance: ntcore.NetworkTableInstance, topic: str, type_string: str, properties: Mapping[str, object] | None
+    instance: ntcore.NetworkTableInstance,
+    topic: str,
+    type_string: str,
+    properties: Mapping[str, object] | None,
+    period_s: float = PERIOD_S,
 ) -> Setter:
     """Publish a topic; the setter keeps the publisher alive and says False if the topic has another type."""
-    options = ntcore.PubSubOptions(periodic=PUBLISH_PERIOD_S, sendAll=True, keepDuplicates=True)
+    options = ntcore.PubSubOptions(periodic=period_s, sendAll=True, keepDuplicates=True)
     if type_string == SCHEMA_TYPE:
         return SchemaSetter(instance.getRawTopic(topic).publishEx(SCHEMA_TYPE, {"retained": True}, options))
     any_topic = instance.getTopic(topic)
@@ -226,7 +229,8 @@ class NtClient:
     def publish(self, items: Sequence[Publication | Withdrawal], by: float = float("-inf")) -> None:
         """Queue values of the bridge itself; set by ``turn``, newest per topic beyond the window or while offline.
 
-        Until ``by`` they may wait for the flush of a put: one of their own would keep the next put back for 5 ms.
+        Until ``by`` they may wait for the flush of a put: one of their own would keep the next put back for 5 ms. Those
+        without ``by`` never wait.
         """
         self._sender.publish(items, by)
 
@@ -376,9 +380,11 @@ class NtClient:
         else:
             self._instance.setServer([(host, port) for host, port in target.servers_and_ports()])
 
-    def _make_setter(self, topic: str, type_string: str, properties: Mapping[str, object] | None) -> Setter:
+    def _make_setter(
+        self, topic: str, type_string: str, properties: Mapping[str, object] | None, period_s: float
+    ) -> Setter:
         assert self._instance is not None  # only turn() and close() set values
-        return make_setter(self._instance, topic, type_string, properties)
+        return make_setter(self._instance, topic, type_string, properties, period_s)
 
     def _flush(self) -> float:
         if self._instance is not None:

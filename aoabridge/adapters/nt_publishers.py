@@ -9,6 +9,7 @@ from aoabridge.values import SCHEMA_TYPE, NtValue
 
 __all__ = [
     "DROP_DELAY_S",
+    "PERIOD_S",
     "SETTERS",
     "MakeSetter",
     "Publishers",
@@ -18,10 +19,11 @@ __all__ = [
     "payload_bytes",
 ]
 
+PERIOD_S = 0.010  # a value whose flush ntcore ignored waits for it; its thread wakes up that often
 DROP_DELAY_S = 0.020  # a value set just before its publisher goes may be lost; flushed and this old it is safe
 
 Setter: TypeAlias = Callable[[Any], bool]  # a bound method: it keeps its publisher alive
-MakeSetter: TypeAlias = Callable[[str, str, Mapping[str, object] | None], Setter]
+MakeSetter: TypeAlias = Callable[[str, str, Mapping[str, object] | None, float], Setter]  # the last: period in seconds
 SetOutcome: TypeAlias = str | None  # None or a refusal code of the phone protocol
 
 SETTERS = {  # type string -> method of GenericPublisher; every other type string is bytes
@@ -118,13 +120,21 @@ class Publishers:
         return topic in self._live
 
     def set(
-        self, topic: str, type_string: str, value: NtValue, properties: Mapping[str, object] | None = None
+        self,
+        topic: str,
+        type_string: str,
+        value: NtValue,
+        properties: Mapping[str, object] | None = None,
+        period_s: float = PERIOD_S,
     ) -> SetOutcome:
-        """Publish one value of exactly this type; returns a refusal code, None if ntcore took it."""
+        """Publish one value of exactly this type; returns a refusal code, None if ntcore took it.
+
+        ``properties`` and ``period_s`` are those of the first value.
+        """
         if not _fits(type_string, value):
             return "type-mismatch"
         try:
-            publisher = self._publisher(topic, type_string, properties)
+            publisher = self._publisher(topic, type_string, properties, period_s)
             accepted = publisher.setter(value)
         except (TypeError, ValueError, OverflowError):  # no UTF-8, beyond int64: ntcore's binding refuses it
             self._forget(topic)  # a refused value leaves no topic behind
@@ -184,7 +194,9 @@ class Publishers:
         """Return the live topics below ``prefix`` whose last value is true."""
         return [topic for topic, p in self._live.items() if p.value is True and topic.startswith(prefix)]
 
-    def _publisher(self, topic: str, type_string: str, properties: Mapping[str, object] | None) -> _Publisher:
+    def _publisher(
+        self, topic: str, type_string: str, properties: Mapping[str, object] | None, period_s: float
+    ) -> _Publisher:
         live = self._live.get(topic)
         if live is not None and live.type == type_string:
             return live
@@ -195,7 +207,8 @@ class Publishers:
         self._release(dying)
         self._forget(topic)
         live = dying = None  # a publisher of another type must be gone before the new one comes
-        publisher = self._live[topic] = _Publisher(type_string, self._make(topic, type_string, properties))
+        setter = self._make(topic, type_string, properties, period_s)
+        publisher = self._live[topic] = _Publisher(type_string, setter)
         return publisher
 
     def _forget(self, topic: str) -> None:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from aoabridge.adapters.nt_pacing import FlushClock, SetWindow
-from aoabridge.adapters.nt_publishers import Publishers, payload_bytes
+from aoabridge.adapters.nt_publishers import PERIOD_S, Publishers, payload_bytes
 from aoabridge.values import (
     MAX_VALUE_BYTES,
     SCHEMA_TYPE,
@@ -19,6 +19,7 @@ from aoabridge.values import (
 
 __all__ = ["Sender"]
 
+PATIENT_PERIOD_S = 0.1  # with nothing faster ntcore's thread sleeps that long: a quarter of what an idle bridge costs
 REFUSED_OFFLINE = "no robot connected"
 
 
@@ -41,6 +42,7 @@ class Sender:
         self._newest: dict[str, Publication | Withdrawal] = {}
         self._newest_by = float("-inf")
         self._ordered_topics: set[str] = set()
+        self._patient: set[str] = set()  # topics whose values may wait
         self._unflushed: list[Put] = []
         self._results: list[PutResult] = []
         self.sets = 0
@@ -70,11 +72,14 @@ class Sender:
     def publish(self, items: Iterable[Publication | Withdrawal], by: float = float("-inf")) -> None:
         """Queue values of the bridge itself; of a topic that waits only the newest stays, unless it is ``keep_all``.
 
-        Until ``by`` they wait for a flush of something else to go with.
+        Until ``by`` they wait for a flush of something else to go with; those without ``by`` never wait.
         """
+        patient = by > float("-inf")
         self._newest_by = min(by, self._newest_by) if self._newest else by
         for item in items:
             topic = item.topic
+            if patient:
+                self._patient.add(topic)
             if isinstance(item, Publication) and (item.keep_all or item.type == SCHEMA_TYPE):
                 self._ordered_topics.add(topic)
             if topic in self._ordered_topics:
@@ -193,7 +198,8 @@ class Sender:
         if size <= MAX_VALUE_BYTES:
             if not self._window.admit(size, now):
                 return False
-            if self._own.set(item.topic, item.type, value, item.properties) is None:
+            period_s = PATIENT_PERIOD_S if item.topic in self._patient else PERIOD_S
+            if self._own.set(item.topic, item.type, value, item.properties, period_s) is None:
                 self._note_set()
                 return True
         self.publish_refused += 1
@@ -201,6 +207,7 @@ class Sender:
 
     def _withdraw(self, topic: str, now: float) -> None:
         self._own.drop(topic, now)
+        self._patient.discard(topic)
         self._flush_clock.want()
 
     def _note_set(self) -> None:

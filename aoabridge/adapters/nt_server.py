@@ -126,9 +126,11 @@ class BenchServer:
                     self._types.pop(event.topic, None)
                     self._values.pop(event.topic, None)
 
-    def _make_setter(self, topic: str, type_string: str, properties: Mapping[str, object] | None) -> Setter:
+    def _make_setter(
+        self, topic: str, type_string: str, properties: Mapping[str, object] | None, period_s: float
+    ) -> Setter:
         assert self._instance is not None  # publish() has looked
-        return make_setter(self._instance, topic, type_string, properties)
+        return make_setter(self._instance, topic, type_string, properties, period_s)
 
 
 def _free_port(host: str) -> int:

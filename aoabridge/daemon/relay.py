@@ -178,7 +178,10 @@ class Relay:
         """Publish values of the bridge itself, to NetworkTables and to the phones."""
         if items:
             now = self._clock()
-            self.nt.publish(items, now if urgent else now + PATIENCE_S)
+            if urgent:
+                self.nt.publish(items)
+            else:
+                self.nt.publish(items, now + PATIENCE_S)
             self.core.on_publications(items, now, self._time_us(now))
             self._show_publications(items, now)
             self.turn_soon()

@@ -101,7 +101,7 @@ ORDERS = st.lists(st.tuples(st.sampled_from(["set", "unpublish", "turn"]), TOPIC
 def test_sender_sets_every_put_in_order_and_answers_each_once(orders: list[tuple[str, str]]) -> None:
     told: list[tuple[str, object]] = []
     own = OwnValues()
-    phone = Publishers(lambda topic, type_string, properties: lambda value: told.append((topic, value)) is None, own)
+    phone = Publishers(lambda topic, *_: lambda value: told.append((topic, value)) is None, own)
     now = 1.0
     sender = Sender(phone, Publishers(lambda *_: lambda value: True, own), lambda: now)
     expected = []

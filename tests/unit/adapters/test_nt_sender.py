@@ -7,8 +7,8 @@ import pytest
 
 from aoabridge.adapters.nt_events import OwnValues
 from aoabridge.adapters.nt_pacing import FLUSH_GAP_S, WINDOW_S, WINDOW_SETS
-from aoabridge.adapters.nt_publishers import DROP_DELAY_S, Publishers, Setter, payload_bytes
-from aoabridge.adapters.nt_sender import Sender
+from aoabridge.adapters.nt_publishers import DROP_DELAY_S, PERIOD_S, Publishers, Setter, payload_bytes
+from aoabridge.adapters.nt_sender import PATIENT_PERIOD_S, Sender
 from aoabridge.values import MAX_VALUE_BYTES, NtValue, Publication, Put, PutOp, Withdrawal
 
 
@@ -18,8 +18,10 @@ class Ntcore:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
         self.announced: dict[str, str] = {}
+        self.periods_s: dict[str, float] = {}
 
-    def make(self, topic: str, type_string: str, properties: Mapping[str, object] | None) -> Setter:
+    def make(self, topic: str, type_string: str, properties: Mapping[str, object] | None, period_s: float) -> Setter:
+        self.periods_s[topic] = period_s
         self.told.append(("publish", topic, type_string, *([dict(properties)] if properties else [])))
         return _Setter(self, topic, type_string)
 
@@ -302,7 +304,7 @@ def test_outcome_by_value(bench: Bench, type_string: str, value: NtValue | None,
 
 
 def test_setter_that_raises_is_a_bad_value(bench: Bench) -> None:
-    def refuse(topic: str, type_string: str, properties: Mapping[str, object] | None) -> Setter:
+    def refuse(*_: object) -> Setter:
         raise TypeError("incompatible function arguments")
 
     bench.phone._make = refuse
@@ -317,7 +319,7 @@ def test_refused_value_leaves_no_topic_behind(bench: Bench) -> None:
         def __call__(self, value: Any) -> bool:
             raise OverflowError("beyond int64")
 
-    bench.phone._make = lambda topic, type_string, properties: Picky(bench.ntcore, topic, type_string)
+    bench.phone._make = lambda topic, type_string, *_: Picky(bench.ntcore, topic, type_string)
     bench.put("/t", "int", 2**63)
     bench.send()
     assert bench.codes() == ["bad-value"]
@@ -375,3 +377,23 @@ def test_a_released_link_loses_what_waits_of_it_but_a_false(bench: Bench) -> Non
     assert bench.ntcore.sets("/RoboRoute/RunPlan") == [False]
     assert bench.ntcore.sets("/other") == [True]
     assert [(r.put.serial, r.code) for r in bench.sender.take_results() if r.code] == [(1, "not-connected")]
+
+
+def test_only_topics_that_may_wait_let_the_thread_of_ntcore_sleep(bench: Bench) -> None:
+    bench.sender.publish([Publication("/status", "int", 1)], bench.now + 0.025)
+    bench.sender.publish([Publication("/source", "int", 1)])
+    bench.put("/phone", "int", 1)
+    bench.settle()
+    assert bench.ntcore.periods_s == {"/status": PATIENT_PERIOD_S, "/source": PERIOD_S, "/phone": PERIOD_S}
+
+
+def test_a_withdrawn_topic_comes_back_without_its_patience(bench: Bench) -> None:
+    bench.sender.publish([Publication("/own", "int", 1)], bench.now + 0.025)
+    bench.settle()
+    bench.sender.publish([Withdrawal("/own")], bench.now + 0.025)
+    bench.settle()
+    bench.now += DROP_DELAY_S
+    bench.settle()
+    bench.sender.publish([Publication("/own", "int", 2)])
+    bench.settle()
+    assert bench.ntcore.periods_s == {"/own": PERIOD_S}
