@@ -9,6 +9,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Final
 
+from aoabridge.adapters.lookup import look_up
 from aoabridge.adapters.udp import Address, DatagramSocket, StreamServer
 from aoabridge.config import Config
 from aoabridge.daemon.relay import Relay
@@ -85,6 +86,7 @@ class SourceHost:
         self._loop = asyncio.get_running_loop()
         self._sockets: dict[str, DatagramSocket] = {}
         self._streams: dict[str, StreamServer] = {}
+        self._peers: dict[str, Address] = {}  # numeric: a name in a send would be looked up there and then
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._scheduled = False
@@ -118,8 +120,9 @@ class SourceHost:
                 log.error("%s: %s", self.name, error)
                 self.bind_failures["replay"] = f"capture: {error}"
         for endpoint in self.source.endpoints():
-            if not await self._open(endpoint) or (endpoint.kind, endpoint.direction) == ("tcp", "connect"):
-                self._tasks.append(self._loop.create_task(self._keep_open(endpoint)))
+            others = endpoint.direction != "listen"  # looking them up or reaching them may take long
+            if others or not await self._open(endpoint):
+                self._tasks.append(self._loop.create_task(self._keep_open(endpoint, at_once=others)))
         self._turn()
 
     async def stop(self) -> None:
@@ -146,8 +149,9 @@ class SourceHost:
             self.source.on_endpoint(key, None, self._clock())
             if endpoint.direction != "connect" and key not in self.bind_failures:
                 text = "in use" if error.errno == errno.EADDRINUSE else str(error)
-                log.warning("%s: port %d: %s", self.name, endpoint.port, text)
-                self.bind_failures[key] = f"port {endpoint.port}: {text}"
+                where = endpoint.host or f"port {endpoint.port}"
+                log.warning("%s: %s: %s", self.name, where, text)
+                self.bind_failures[key] = f"{where}: {text}"
             return False
         self.bind_failures.pop(key, None)
         self.source.on_endpoint(key, address, self._clock())
@@ -157,10 +161,13 @@ class SourceHost:
     async def _open_udp(self, endpoint: Endpoint) -> Address:
         key = endpoint.key
         sock = DatagramSocket(lambda data, sender: self._on_datagram(key, data, sender))
-        if endpoint.direction == "connect":
-            address = sock.open("::" if ":" in endpoint.host else "0.0.0.0", 0, (endpoint.host, endpoint.port))
+        if endpoint.direction == "listen":
+            address = sock.open(endpoint.bind, endpoint.port)
         else:
-            address = sock.open(endpoint.bind, endpoint.port if endpoint.direction == "listen" else 0)
+            peer = await look_up(endpoint.host, endpoint.port)
+            any_address = "::" if ":" in peer[0] else "0.0.0.0"
+            address = sock.open(any_address, 0, peer if endpoint.direction == "connect" else None)
+            self._peers[key] = peer
         self._sockets[key] = sock
         return address
 
@@ -174,15 +181,15 @@ class SourceHost:
         if endpoint.direction == "listen":
             address = await stream.listen(endpoint.bind, endpoint.port)
         else:
-            await stream.connect(endpoint.host, endpoint.port)
+            await stream.connect(*await look_up(endpoint.host, endpoint.port))
             address = (endpoint.host, endpoint.port)
         self._streams[key] = stream
         return address
 
-    async def _keep_open(self, endpoint: Endpoint) -> None:
-        """Try again until the endpoint is open; a TCP connection of ours is made anew when it was lost."""
+    async def _keep_open(self, endpoint: Endpoint, *, at_once: bool) -> None:
+        """Try until the endpoint is open; a TCP connection of ours is made anew when it was lost."""
         connects = (endpoint.kind, endpoint.direction) == ("tcp", "connect")
-        waits = _waits(connects)
+        waits = chain((0.0,), _waits(connects)) if at_once else _waits(connects)
         while True:
             await asyncio.sleep(next(waits))
             stream = self._streams.get(endpoint.key)
@@ -239,7 +246,7 @@ class SourceHost:
     def _send(self, now: float) -> None:
         for key, data, target in self.source.take_datagrams():
             if key in self._sockets:
-                if not self._sockets[key].send(data, target):
+                if not self._sockets[key].send(data, self._peers.get(key, target)):
                     self.source.on_send_failed(key, now)
             elif key in self._streams:
                 self._streams[key].send(data)

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,8 @@ from aoabridge.daemon.relay import Relay
 from aoabridge.daemon.service import Bridge
 from aoabridge.daemon.sources import SourceHost
 from aoabridge.sources.frc import FrcSettings, FrcSource
+from aoabridge.sources.settings import TeleopSettings
+from aoabridge.sources.teleop import TeleopSource
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -70,3 +74,36 @@ def test_a_turn_of_a_source_that_breaks_off_is_followed_by_another(
     with caplog.at_level(logging.ERROR):
         asyncio.run(run())
     assert [record.message for record in caplog.records] == ["frc:ds: turn broken off"]
+
+
+def test_a_source_starts_while_the_name_of_its_peer_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = threading.Event()
+    lookups: list[str] = []
+
+    def slow(host: str, port: int, **_more: Any) -> list[Any]:
+        lookups.append(host)
+        assert answer.wait(5)
+        return [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", ("127.0.0.1", port))]
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as screen:
+        screen.bind(("127.0.0.1", 0))
+        screen.settimeout(5)
+        port = screen.getsockname()[1]
+
+        async def run() -> None:
+            monkeypatch.setattr(socket, "getaddrinfo", slow)
+            relay = Relay(BridgeCore(CoreSettings()), NtClient(NtSettings("test"), wake=lambda: None))
+            source = TeleopSource(TeleopSettings(name="cab", port=0, forward_ui=f"screen.local:{port}"), "pi")
+            host = SourceHost("teleop:cab", source, relay)
+            await asyncio.wait_for(host.start(), 2)
+            assert not answer.is_set()
+            answer.set()
+            await until(lambda: "forward_ui" in host._sockets)
+            monkeypatch.setattr(source, "take_datagrams", lambda: [("forward_ui", b"x", ("screen.local", port))])
+            host._send(0.0)
+            assert await asyncio.to_thread(screen.recv, 10) == b"x"
+            await host.stop()
+            relay.close()
+
+        asyncio.run(run())
+    assert lookups == ["screen.local"]  # once, not with every datagram
