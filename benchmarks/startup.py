@@ -20,6 +20,7 @@ from rig.daemon_process import DaemonProcess  # the rig is below tests/
 STARTS: Final = 5
 IDLE_S: Final = 10.0
 LOADED_S: Final = 10.0
+SLOW_HZ: Final = 10
 MANY: Final = 5_000
 READY_S: Final = 20.0
 COMMAND_MS: Final = 150.0  # at once, to somebody who waits
@@ -27,7 +28,7 @@ SIMULATED: Final = "[devices]\nsimulated = true\n"
 
 
 def rows() -> list[Row]:
-    """Measure everything once: about 45 seconds."""
+    """Measure everything once: about a minute."""
     return [*exec_rows(), *daemon_rows(), *many_topics_rows()]
 
 
@@ -94,6 +95,12 @@ def daemon_rows() -> list[Row]:
             idle = 100 * (cpu_seconds(daemon) - cpu_s) / IDLE_S
             phone = daemon.plug_in()
             phone.say({"action": "subscribe", "keys": ["/bench/"]})
+            far.stream(SLOW_HZ, 1 / SLOW_HZ)
+            time.sleep(2.0)
+            cpu_s = cpu_seconds(daemon)
+            time.sleep(IDLE_S)
+            slow = 100 * (cpu_seconds(daemon) - cpu_s) / IDLE_S
+            far.still()
             far.stream(15_000, 0.02)
             time.sleep(LOADED_S)
             rss = daemon.rss_mib()
@@ -101,6 +108,7 @@ def daemon_rows() -> list[Row]:
     return [
         ("aoabridge status, wall", status_ms, COMMAND_MS, "ms"),
         ("idle, connected, no traffic: CPU", idle, 1.0, "%"),
+        (f"one phone, {SLOW_HZ} values/s: CPU", slow, 3.0, "%"),
         ("RSS, one phone, 300 topics at 50 Hz", rss, 60.0, "MiB"),
     ]
 

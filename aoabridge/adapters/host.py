@@ -12,6 +12,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _SENSORS = ("cpu-thermal", "cpu_thermal", "soc-thermal", "x86_pkg_temp", "acpitz")
 _UNDER_VOLTAGE = 0x1  # bits of the firmware's word: now, and throttled now
 _THROTTLED = 0x4
+MAX_BYTES = 4096  # none of these files is longer than a page
 
 
 class HostFigures(msgspec.Struct, frozen=True):
@@ -39,7 +40,8 @@ class HostProbe:
             for path in (root / "sys/class/hwmon").glob("hwmon*/in0_lcrit_alarm")
             if _text(path.with_name("name")) == "rpi_volt"
         ]
-        self._firmware = root / "sys/devices/platform/soc/soc:firmware/get_throttled"
+        firmware = root / "sys/devices/platform/soc/soc:firmware/get_throttled"
+        self._firmware = firmware if firmware.exists() else None
 
     def read(self) -> HostFigures:
         """The figures now; CPU since the last call."""
@@ -72,7 +74,7 @@ class HostProbe:
         return next((kinds[kind] for kind in _SENSORS if kind in kinds), None)
 
     def _is_throttled(self) -> bool | None:
-        word = _text(self._firmware)
+        word = None if self._firmware is None else _text(self._firmware)
         if word is not None:
             try:
                 return bool(int(word, 16) & (_UNDER_VOLTAGE | _THROTTLED))
@@ -93,6 +95,7 @@ class HostProbe:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
+        with path.open("rb", buffering=0) as file:  # a third of what a text file costs: this is done every second
+            return file.read(MAX_BYTES).decode("ascii", "replace").strip()
     except OSError:
         return None

@@ -100,7 +100,7 @@ class Observer:
         self._was_connected = False
         self._refusing: str | None = None
         self._losses = 0
-        self.topic_hz: dict[str, float] = {}
+        self.topic_hz: dict[str, float] = {}  # of topics that had a value within the last second
         self.periodic: set[str] = set()  # topics that have been updated at a rate, so that silence means something
         self._topic_marks: dict[str, int] = {}
         self._flows: dict[str, deque[str]] = {}
@@ -142,7 +142,7 @@ class Observer:
         unresolved = {
             topic.key: topic.unresolved_since
             for topic in core.topics
-            if topic.slots and topic.struct is not None and topic.unresolved_since is not None
+            if topic.unresolved_since is not None and topic.slots and topic.struct is not None
         }
         for key in unresolved:
             self.board.set("schema-missing", key, active=True, now=now)
@@ -187,12 +187,14 @@ class Observer:
 
     def _measure_topics(self, now: float) -> None:
         elapsed_s, self._marked_at = now - self._marked_at, now
-        marks = {topic.name: topic.count for topic in self._relay.core.topics}
-        self.topic_hz = {
-            name: max(0, count - self._topic_marks.get(name, count)) / elapsed_s for name, count in marks.items()
-        }
-        self.periodic = (self.periodic & marks.keys()) | {name for name, hz in self.topic_hz.items() if hz >= 1}
-        self._topic_marks = marks
+        before, marks, hz = self._topic_marks, dict[str, int](), dict[str, float]()
+        for topic in self._relay.core.topics:
+            name, count = topic.name, topic.count
+            marks[name] = count
+            if count > before.get(name, count):
+                hz[name] = (count - before[name]) / elapsed_s
+        self.periodic = (self.periodic & marks.keys()) | {name for name, rate in hz.items() if rate >= 1}
+        self.topic_hz, self._topic_marks = hz, marks
 
     # The robot.
 
