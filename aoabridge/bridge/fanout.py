@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from aoabridge.bridge.link import Link
 from aoabridge.bridge.puts import PutRules
 from aoabridge.bridge.slots import Place, Slot
-from aoabridge.bridge.topics import Topic, TopicTable, value_bytes
+from aoabridge.bridge.topics import MAX_SAMPLED_VALUE_BYTES, Topic, TopicTable, value_bytes
 from aoabridge.codecs.wpistruct import SchemaRegistry, schema_topic_type
 from aoabridge.errors import LinkError, SchemaError
 from aoabridge.phone.keys import is_reserved, normalise_key, parents
@@ -68,14 +68,9 @@ class Fanout:
         topic.seen_at = now
         if topic.type == SCHEMA_TYPE:
             self._on_schema(topic, value, now)
-        if not self._topics.hold(topic, value, time_us) and not self._hold_after_shedding(topic, value, time_us):
-            self.counters["too_large"] += 1
-            error = LinkError("too much data is held for phones: the value is skipped", "too-large", topic=topic.key)
-            for slot in topic.slots:
-                slot.outbox.add_fault(error)
+        if not self._topics.hold(topic, value, time_us) and not self._hold_with_less(topic, value, time_us):
+            self._skip(topic)
             return
-        if not self._topics.within_budget:
-            self._shed(0)
         if topic.render is None:
             return
         link = None if writer is None else self._links.get(writer)
@@ -83,13 +78,22 @@ class Fanout:
             if link is None or link.outbox is not slot.outbox:
                 slot.outbox.offer(slot, now)
 
-    def _hold_after_shedding(self, topic: Topic, value: NtValue, time_us: int) -> bool:
-        self._shed(value_bytes(value))
+    def _hold_with_less(self, topic: Topic, value: NtValue, time_us: int) -> bool:
+        """Make room: samples go first, then for a value that is not large itself the large ones."""
+        held = value_bytes(value)
+        for link in self._links.values():
+            link.outbox.shed(held)
+        if held <= MAX_SAMPLED_VALUE_BYTES:
+            for large in self._topics.give_up_large(held):
+                self._skip(large)
         return self._topics.hold(topic, value, time_us)
 
-    def _shed(self, extra: int) -> None:
-        for link in self._links.values():
-            link.outbox.shed(extra)
+    def _skip(self, topic: Topic) -> None:
+        """The value of a topic is not held; each phone that wants it is told once."""
+        self.counters["too_large"] += 1
+        error = LinkError("too much data is held for phones: the value is skipped", "too-large", topic=topic.key)
+        for slot in topic.slots:
+            slot.outbox.add_fault(error)
 
     # Schemas.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HELD_BYTES", "MAX_SAMPLED_VALUE_BYTES", "MemoryBudget", "Topic", "TopicTable", "value_bytes"]
 
 MAX_HELD_BYTES = 64 * 1024 * 1024  # all values held for phones together; a coprocessor has 1 GB for everything
-MAX_SAMPLED_VALUE_BYTES = 64 * 1024  # values above this are the first that a full budget refuses
+MAX_SAMPLED_VALUE_BYTES = 64 * 1024  # values above this are the first that a full budget refuses and gives up
 OBJECT_BYTES = 56  # a Python string or list without its content
 ITEM_BYTES = 40  # a list slot and the number in it
 MAX_CACHED_LINE = 4_096  # longer lines are built for each phone: keeping them would double what their values take
@@ -106,7 +106,7 @@ class Topic:
             except LinkError as error:
                 self._line = error
                 raise
-            if len(line) <= MAX_CACHED_LINE:
+            if len(line) <= MAX_CACHED_LINE and self._budget.fits(len(line)):
                 self._line = line
                 self._budget.used += len(line)
             return line
@@ -171,6 +171,7 @@ class TopicTable:
         self._topics: dict[str, Topic] = {}
         self._by_struct: dict[str, dict[str, Topic]] = {}
         self._budget = budget
+        self._large: dict[str, Topic] = {}  # those with a value above MAX_SAMPLED_VALUE_BYTES, oldest first
         self._keys: list[str] | None = None
 
     def __iter__(self) -> Iterator[Topic]:
@@ -200,7 +201,7 @@ class TopicTable:
         """The topic is gone, and its value with it."""
         topic = self._topics.pop(name, None)
         if topic is not None:
-            self._budget.used -= topic.held
+            self._resize(topic, 0)
             topic.forget_line()
             if topic.struct is not None:
                 self._by_struct[topic.struct].pop(name)
@@ -213,24 +214,36 @@ class TopicTable:
         """Keep a new value; False if the budget does not allow it: then the topic has none."""
         topic.forget_line()
         held = value_bytes(value)
-        extra = held - topic.held
-        if extra > 0 and held > MAX_SAMPLED_VALUE_BYTES and not self._budget.fits(extra):
-            self._budget.used -= topic.held
-            topic.held = 0
-            topic.set(None, time_us)
-            return False
-        self._budget.used += extra
-        topic.held, topic.value, topic.time_us = held, value, time_us
+        if held != topic.held:
+            if held > topic.held and not self._budget.fits(held - topic.held):
+                self._resize(topic, 0)
+                topic.set(None, time_us)
+                return False
+            self._resize(topic, held)
+        topic.value, topic.time_us = value, time_us
         return True
+
+    def give_up_large(self, extra: int) -> list[Topic]:
+        """Drop large values, the oldest topic first, until ``extra`` more bytes fit; the topics that have none now."""
+        dropped = []
+        while self._large and not self._budget.fits(extra):
+            topic = next(iter(self._large.values()))
+            self._resize(topic, 0)
+            topic.set(None, topic.time_us)
+            dropped.append(topic)
+        return dropped
+
+    def _resize(self, topic: Topic, held: int) -> None:
+        self._budget.used += held - topic.held
+        topic.held = held
+        if held > MAX_SAMPLED_VALUE_BYTES:
+            self._large[topic.name] = topic
+        else:
+            self._large.pop(topic.name, None)
 
     def of_structs(self, names: Iterable[str]) -> list[Topic]:
         """The topics whose struct type is one of ``names``."""
         return [topic for name in names for topic in self._by_struct.get(name, {}).values()]
-
-    @property
-    def within_budget(self) -> bool:
-        """True if what is held fits the budget."""
-        return self._budget.fits(0)
 
     def struct_names(self) -> list[str]:
         """The struct types of all topics."""

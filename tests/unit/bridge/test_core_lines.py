@@ -581,6 +581,38 @@ def test_memory_is_bounded_while_a_phone_does_not_read():
     assert rig.core.budget.used == 0
 
 
+def test_memory_is_bounded_with_any_number_of_middling_values():
+    rig = CoreRig()
+    rig.say(subscribe("/", prefix=True))
+    for number in range(1_300):
+        rig.announce(f"/middling/{number}", "raw", b"x" * 60_000)
+        assert rig.core.budget.used <= 64 << 20
+    lines = rig.lines()
+    refused = {line["error"]["topic"] for line in lines if line.get("error", {}).get("code") == "too-large"}
+    assert rig.core.fanout.counters["too_large"] > 100
+    assert refused
+    assert not refused & {key for key, _ in values(lines)}
+    for number in range(1_300):
+        rig.core.on_topics([Unannounced(f"/middling/{number}")], rig.now)
+    assert rig.core.budget.used == 0
+
+
+def test_large_values_make_room_for_small_ones():
+    rig = CoreRig()
+    for number in range(67):
+        rig.announce(f"/big/{number}", "raw", b"x" * 1_000_000)
+    rig.say(subscribe("/", prefix=True))
+    for number in range(20):
+        rig.announce(f"/middling/{number}", "raw", b"x" * 60_000)
+    lines = rig.lines()
+    assert len([key for key, _ in values(lines) if key.startswith("/middling/")]) == 20
+    refused = {line["error"]["topic"] for line in lines if "error" in line}
+    assert refused == {"/big/0", "/big/1"}  # the one that came first goes first
+    assert rig.core.budget.used <= 64 << 20
+    rig.update("/big/0", b"small again")
+    assert [key for key, _ in values(rig.lines())] == ["/big/0"]
+
+
 def test_one_fast_topic_does_not_starve_the_others():
     rig = CoreRig()
     rig.announce("/fast", "string", "x" * 16000)
