@@ -1,20 +1,22 @@
 """WPILOG files: a writer with a thread and a bounded queue of its own, and a reader. A write never delays the relay."""
 
+import errno
 import json
 import logging
+import os
 import queue
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-import wpiutil
 from wpiutil.log import DataLogReader
 
 from aoabridge.adapters.nt_publishers import payload_bytes
+from aoabridge.codecs.wpilog import WpilogEncoder
 from aoabridge.values import NtValue
 
 __all__ = ["LogRecord", "RecordedValue", "Recorder", "read_log"]
@@ -22,25 +24,14 @@ __all__ = ["LogRecord", "RecordedValue", "Recorder", "read_log"]
 FLUSH_S = 0.25  # a power pull loses no more
 QUEUE_RECORDS = 20_000  # a second of a busy robot; a card that stands still longer costs records, not the relay
 QUEUE_BYTES = 32 * 1024 * 1024  # values may be large: what waits for a slow card must not eat a coprocessor's memory
+FLUSH_BYTES = 256 * 1024  # what waits for the next flush of a busy robot
 SPACE_S = 1.0
 STOP_S = 2.0
 HEADER = "AOABridge"
 # Words of NetworkTables -> words of log files.
 _LOG_TYPES: Final = {"int": "int64", "int[]": "int64[]"}
+_METADATA: Final[Mapping[str, str]] = {name: json.dumps({"source": name}) for name in ("NT", "AOA", "AOABridge")}
 _NT_TYPES: Final = {log: nt for nt, log in _LOG_TYPES.items()}
-_APPEND: Final[Mapping[str, str]] = {
-    "boolean": "appendBoolean",
-    "int64": "appendInteger",
-    "double": "appendDouble",
-    "float": "appendFloat",
-    "string": "appendString",
-    "json": "appendString",
-    "boolean[]": "appendBooleanArray",
-    "int64[]": "appendIntegerArray",
-    "double[]": "appendDoubleArray",
-    "float[]": "appendFloatArray",
-    "string[]": "appendStringArray",
-}
 _GET: Final[Mapping[str, str]] = {
     "boolean": "getBoolean",
     "int64": "getInteger",
@@ -84,8 +75,9 @@ class Recorder:
         self._offered_bytes = 0  # belongs to the caller
         self._written_bytes = 0  # belongs to the thread
         self._queue: queue.SimpleQueue[LogRecord | None] = queue.SimpleQueue()
-        self._entries: dict[str, tuple[int, str, Callable[[int, Any, int], None]]] = {}
-        self._writer: Any = None
+        self._encoder = WpilogEncoder(HEADER)
+        self._pending = bytearray()
+        self._descriptor = -1
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
 
     def open(self) -> None:
@@ -93,12 +85,9 @@ class Recorder:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
         if shutil.disk_usage(self.path.parent).free < self._min_free_bytes:
             raise OSError(28, "not enough free space", str(self.path))
-        self.path.touch(mode=0o644)
-        self.path.chmod(0o644)  # the service's umask would hide the file from the person who fetches it
-        try:
-            self._writer = wpiutil.DataLogWriter(str(self.path), HEADER)
-        except RuntimeError as error:
-            raise OSError(5, str(error), str(self.path)) from error
+        self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        os.fchmod(self._descriptor, 0o644)  # the service's umask would hide the file from the person who fetches it
+        self._pending += self._encoder.header
         self._thread.start()
 
     def offer(self, record: LogRecord) -> None:
@@ -125,8 +114,9 @@ class Recorder:
 
     def _run(self) -> None:
         flush_at = space_at = time.monotonic()
+        fault: str | None = None
         going = True
-        while going:
+        while going and fault is None:
             try:
                 record = self._queue.get(timeout=FLUSH_S)
                 going = record is not None
@@ -138,16 +128,26 @@ class Recorder:
             except Exception:  # top of a thread: one odd value must not end the recording
                 log.exception("a value could not be recorded")
             now = self.seen_at = time.monotonic()
-            if now - flush_at >= FLUSH_S:
+            if now - flush_at >= FLUSH_S or len(self._pending) >= FLUSH_BYTES:
                 flush_at = now
-                self._writer.flush()
+                fault = self._flush()
             if now - space_at >= SPACE_S:
                 space_at = now
-                if (fault := self._disk_fault()) is not None:
-                    self._failed(fault)
-                    going = False
-        self._writer.flush()
-        self._writer.stop()
+                fault = fault or self._disk_fault()
+        last = self._flush()
+        os.close(self._descriptor)
+        if fault or last:
+            self._failed(fault or last or "")
+
+    def _flush(self) -> str | None:
+        """Write what waits; why that was not possible. What the disk took of it stays: a cut end is the end."""
+        try:
+            while self._pending:
+                del self._pending[: os.write(self._descriptor, self._pending)]
+        except OSError as error:
+            self._pending.clear()
+            return "disk full" if error.errno == errno.ENOSPC else error.strerror or str(error)
+        return None
 
     def _disk_fault(self) -> str | None:
         try:
@@ -158,15 +158,8 @@ class Recorder:
 
     def _write(self, record: LogRecord) -> None:
         type_ = _LOG_TYPES.get(record.type, record.type)
-        known = self._entries.get(record.entry)
-        if known is None or known[1] != type_:
-            if known is not None:
-                self._writer.finish(known[0], record.time_us)
-            metadata = json.dumps({"source": record.source})
-            entry = self._writer.start(record.entry, type_, metadata, record.time_us)
-            known = entry, type_, getattr(self._writer, _APPEND.get(type_, "appendRaw"))
-            self._entries[record.entry] = known
-        known[2](known[0], record.value, record.time_us)
+        metadata = _METADATA.get(record.source) or json.dumps({"source": record.source})
+        self._pending += self._encoder.record(record.entry, type_, metadata, record.value, record.time_us)
 
 
 class RecordedValue(msgspec.Struct, frozen=True):

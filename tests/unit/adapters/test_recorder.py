@@ -1,5 +1,6 @@
 """The writing thread: a disk that goes, and values that come faster than it can write."""
 
+import os
 import shutil
 import threading
 import time
@@ -48,6 +49,41 @@ def test_a_disk_that_fills_up_ends_the_file(tmp_path: Path, monkeypatch: pytest.
     assert told.wait() == ["disk full"]
     assert recorder.close()
     assert [value.value for value in read_log(tmp_path / "a.wpilog")][:1] == [1]
+
+
+def test_a_disk_that_is_full_all_at_once_ends_the_file_and_not_the_program(tmp_path: Path) -> None:
+    told = Told()
+    recorder = Recorder(tmp_path / "a.wpilog", min_free_bytes=0, failed=told)
+    recorder.open()
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, recorder._descriptor)
+    os.close(full)
+    recorder.offer(LogRecord("NT:/x", "int", 1, 1))
+    assert told.wait() == ["disk full"]
+    assert recorder.close()
+    assert told.reasons == ["disk full"]
+
+
+def test_a_power_cut_loses_no_more_than_a_moment(tmp_path: Path) -> None:
+    """The file is complete up to the last flush although nobody has closed it."""
+    path = tmp_path / "a.wpilog"
+    recorder = Recorder(path, min_free_bytes=0, failed=lambda _reason: None)
+    recorder.open()
+    recorder.offer(LogRecord("NT:/x", "int", 7, 1))
+    deadline = time.monotonic() + 5
+    while not path.stat().st_size or [value.value for value in read_log(path)] != [7]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert recorder.close()
+
+
+def test_an_odd_value_costs_itself(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "a.wpilog", min_free_bytes=0, failed=lambda _reason: None)
+    recorder.open()
+    recorder.offer(LogRecord("NT:/x", "int", "no number", 1))
+    recorder.offer(LogRecord("NT:/x", "int", 2, 2))
+    assert recorder.close()
+    assert [value.value for value in read_log(tmp_path / "a.wpilog")] == [2]
 
 
 def test_large_values_wait_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
