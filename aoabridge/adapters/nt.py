@@ -193,6 +193,7 @@ class NtClient:
         atexit.unregister(self.close)
         with self._lock:
             self._sender.refuse_puts("the bridge stops")
+            # The core lowers every run pulse in its farewell; this is for an end without one (atexit).
             if self.online:
                 for topic in self._phone.raised(RUN_PREFIX):
                     self._phone.set(topic, "boolean", False)

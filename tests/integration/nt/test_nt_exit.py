@@ -48,3 +48,6 @@ def test_exit_without_close(robot: NtProcess, how: str, expected: int) -> None:
     status, errors, seconds = run(robot, how)
     assert (status, errors) == (expected, "")
     assert seconds < SLOWEST_S
+    robot.still()
+    robot.wait_topic("/RoboRoute/RunPose", gone=True)
+    assert robot.values("/RoboRoute/RunPose")[-1] is False
