@@ -11,9 +11,9 @@ from aoabridge.phone.ladders import BUSY_WAITS_S, Ladder
 __all__ = ["Attempts", "Next", "Outcome", "refuses"]
 
 OPEN_RETRY_S: Final = 2.0  # udev sets the group of a node a moment after it appears
-OPEN_RETRY_STEP_S: Final = 0.1
-BLOCKED_RETRY_S: Final = 5.0
-BURST_GAPS_S: Final = (0.5, 1.0)
+OPEN_RETRY_STEP_S: Final = 0.1  # an open costs microseconds, and a driver waits
+BLOCKED_RETRY_S: Final = 5.0  # only a human helps; soon enough after that
+BURST_GAPS_S: Final = (0.5, 1.0)  # a phone that starts up misses a request or two
 
 _NOT_YET_OURS: Final = frozenset({"ACCESS", "NOT_FOUND", "IO", "NO_DEVICE"})
 

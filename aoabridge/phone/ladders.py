@@ -16,13 +16,14 @@ __all__ = [
 
 SLOW_WAITS_S: Final = (30.0, 60.0, 120.0, 300.0)  # failed probes, phones that do not switch, phones that refuse
 FLAP_WAITS_S: Final = (5.0, 20.0, 60.0, 120.0, 300.0)  # a phone that left by itself: its app must not pop up in a loop
-FLAP_STEPS: Final = 8
-BUSY_WAITS_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
-REOPEN_WAITS_S: Final = (0.5, 1.0, 2.0, 5.0)
+FLAP_STEPS: Final = 8  # over 20 minutes: nobody sits before an app that leaves every time
+BUSY_WAITS_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)  # a probe of the desktop lets go at once, another host never
+REOPEN_WAITS_S: Final = (0.5, 1.0, 2.0, 5.0)  # the phone is still there and nothing pops up on it: much sooner
 
-_WINDOW_S: Final = 300.0
-_MAX_UNPROVOKED: Final = 5
-_MAX_FRUITLESS: Final = 20
+# STARTs of one port. Each may launch an app or show a dialog on the phone.
+_WINDOW_S: Final = 300.0  # the longest wait of a ladder, so that no ladder alone reaches a cap
+_MAX_UNPROVOKED: Final = 5  # the most that a ladder asks for in the window; more is two ladders taking turns
+_MAX_FRUITLESS: Final = 20  # replugs count here: a bad contact looks like a hand
 
 
 class Ladder:

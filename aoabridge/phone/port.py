@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 FRESH_S: Final = 5.0  # claimed later than this after its arrival, a switched phone may have queued old puts
-RESET_SETTLES_S: Final = 2.0
+RESET_SETTLES_S: Final = 2.0  # a phone that leaves after a reset has left by then
 
 
 class PortMachine(PortArrivals):

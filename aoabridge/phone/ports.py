@@ -15,11 +15,11 @@ from aoabridge.phone.port import PortMachine
 __all__ = ["DeviceName", "DeviceRules", "PortTable", "PortView", "UsbIssue"]
 
 RESCAN_S: Final = 3.0  # events get lost
-RESCAN_SWITCHING_S: Final = 0.1
-BUSY_SHOWN_S: Final = 5.0
-SILENT_SHOWN_S: Final = 5.0
-MEMORY_CURED_S: Final = 10.0
-NAME_MAX: Final = 32
+RESCAN_SWITCHING_S: Final = 0.1  # the driver waits for the phone; a scan costs 5 ms
+BUSY_SHOWN_S: Final = 5.0  # a probe of the desktop is over by then
+SILENT_SHOWN_S: Final = 5.0  # an app that has been launched has spoken by then
+MEMORY_CURED_S: Final = 10.0  # of a link that got its transfers
+NAME_MAX: Final = 32  # characters: a column of the status
 MAX_REMEMBERED: Final = 1_024  # names and doubtful serials: a device that invents serials must not fill the memory
 
 UsbIssue = tuple[str, str, dict[str, object]]

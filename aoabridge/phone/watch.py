@@ -14,17 +14,19 @@ NEVER: Final = float("-inf")
 
 STALE_SNAPSHOT_S: Final = 1.0  # sysfs may still show a device that libusb already calls gone
 
-CLEAR_HALTS_S: Final = 3.0
-REOPEN_S: Final = 6.0
-CANDIDATE_S: Final = 5.0
-CANDIDATE_ROUNDS: Final = 3
-CANDIDATE_SLOW_S: Final = 30.0
-RESET_S: Final = 15.0
-RESET_EVERY_S: Final = 300.0
+# Seconds since the link opened, without one byte accepted. An app that reads takes the first in milliseconds.
+CLEAR_HALTS_S: Final = 3.0  # the mildest cure first: a toggle or half a transfer that an unclean end left behind
+REOPEN_S: Final = 6.0  # the halts were cleared as long ago, and it did not help
+CANDIDATE_S: Final = 5.0  # on the other interface of this shape; the halts of this one have been cleared by then
 
-FLAPPING_COUNT: Final = 3
-FLAPPING_WINDOW_S: Final = 60.0
-STABLE_LINK_S: Final = 60.0
+CANDIDATE_ROUNDS: Final = 3  # of all interfaces: nothing helps a phone whose app is merely closed
+CANDIDATE_SLOW_S: Final = 30.0  # then still now and then, for the app may open later
+RESET_S: Final = 15.0  # without an accepted byte, after the milder cures: the phone leaves, and something pops up on it
+RESET_EVERY_S: Final = 300.0  # a phone with a closed app would be reset for ever otherwise
+
+FLAPPING_COUNT: Final = 3  # a hand plugs in a second time, a bad contact does not stop there
+FLAPPING_WINDOW_S: Final = 60.0  # losses farther apart are single events
+STABLE_LINK_S: Final = 60.0  # as long as the window: a link that outlives it does not flap
 FORGOTTEN_S: Final = 300.0  # quiet for so long, a port is no longer called flapping even without a link
 
 
