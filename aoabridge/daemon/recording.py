@@ -66,9 +66,15 @@ class RecordHost:
 
         Only a file whose place somebody chose goes on: a new one there would overwrite it.
         """
-        was, self._settings = self._file_settings(), settings
-        if self.active and self._given_path is None and self._file_settings() != was:
+        was, kept_mib = self._file_settings(), self._settings.keep_mib
+        self._settings = settings
+        self._checked_at = float("-inf")  # another length of a file holds from the next tick
+        if not self.active or self._given_path is not None:
+            return
+        if self._file_settings() != was:
             self._replace(now)
+        if settings.keep_mib < kept_mib:
+            self._delete_oldest()
 
     def _file_settings(self) -> tuple[object, ...]:
         return self._directory, self._topics_wanted(), self._settings.min_free_mib

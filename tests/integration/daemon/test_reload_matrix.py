@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from aoabridge.config.schema import ROOT, Key, Reload, Table
+from aoabridge.config.schema import ROOT, Reload, Table
+from aoabridge.status.popups import POPUP_TOPIC
 from contract.realtime import Noise
 from rig.daemon_process import DaemonProcess, RawPhone
 from rig.nt_process import NtProcess, free_port
@@ -62,6 +63,7 @@ class Bench:
         self.phone: RawPhone = self.daemon.plug_in()
         self.daemon.until(self.connected)
         self.phone.say({"action": "subscribe", "keys": ["/robot/"]})
+        self.before = self.effective()
         self.since = 0
         self.numbers = iter(range(1, 1 << 30))
 
@@ -192,35 +194,64 @@ def answered_as(bench: Bench, host: str) -> int:
         connection.close()
 
 
-# section, keys, what must be so, within which time. Each begins with the base file.
-AT_ONCE: list[tuple[str, dict[str, str], Callable[[Bench], object], float]] = [
-    ("relay", {"put_rate": "1", "put_burst": "1"}, lambda b: refused(b) >= 25, VISIBLE_S),
+# Key, also needed in its section, its value, what must be so, within which time. Each begins with the base file.
+Row = tuple[str, str, dict[str, str], Callable[[Bench], object], float]
+AT_ONCE: list[Row] = [
+    ("relay.put_burst", "1", {}, lambda b: refused(b) >= 10, VISIBLE_S),
+    ("relay.put_rate", "1", {"put_burst": "1"}, lambda b: refused(b) >= 25, VISIBLE_S),
     (
-        "relay",
-        {"put_rate": "1", "put_burst": "1", "error_lines_per_s": "2"},
+        "relay.error_lines_per_s",
+        "2",
+        {"put_rate": "1", "put_burst": "1"},
         lambda b: 1 <= refused(b) <= 3,
         VISIBLE_S,
     ),
-    ("record", {"enabled": "true"}, lambda b: b.record()["active"], VISIBLE_S),
-    ("nt", {"status": "false"}, lambda b: not any("/AOABridge/" in name for name in b.robot.types()), VISIBLE_S),
-    ("nt", {"elastic": "false"}, lambda b: b.effective()["nt"]["elastic"] is False, VISIBLE_S),
-    ("phone", {"heartbeat": "false"}, lambda b: "/RoboRoute/Heartbeat" not in b.robot.types(), VISIBLE_S),
-    ("phone", {"topics_period_s": "1"}, lambda b: lists(b) >= 2, 2 + VISIBLE_S),
-    ("access", {"put_deny": '["/no/*"]'}, lambda b: code_of(b, "/no/x") == "forbidden", VISIBLE_S),
-    ("access", {"put_allow": '["/yes/*"]'}, lambda b: code_of(b, "/no/x") == "forbidden", VISIBLE_S),
-    ("access", {"subscribe_deny": '["/robot/*"]'}, lambda b: not hears(b), VISIBLE_S),
-    ("access", {"subscribe_allow": '["/x/*"]'}, lambda b: not hears(b), VISIBLE_S),
-    ("devices", {"reset_stuck": "true"}, lambda b: b.effective()["devices"]["reset_stuck"], VISIBLE_S),
-    ("web", {"hosts": '["bridge.example"]'}, lambda b: answered_as(b, "bridge.example") == 200, VISIBLE_S),
-    ("web", {"allow_from": '["10.0.0.0/8"]'}, lambda b: answered_as(b, "localhost") == 403, VISIBLE_S),
+    ("record.enabled", "true", {}, lambda b: b.record()["active"], VISIBLE_S),
+    ("nt.status", "false", {}, lambda b: not any("/AOABridge/" in name for name in b.robot.types()), VISIBLE_S),
+    ("phone.heartbeat", "false", {}, lambda b: "/RoboRoute/Heartbeat" not in b.robot.types(), VISIBLE_S),
+    ("phone.topics_period_s", "1", {}, lambda b: lists(b) >= 2, 2 + VISIBLE_S),
+    ("access.put_deny", '["/no/*"]', {}, lambda b: code_of(b, "/no/x") == "forbidden", VISIBLE_S),
+    ("access.put_allow", '["/yes/*"]', {}, lambda b: code_of(b, "/no/x") == "forbidden", VISIBLE_S),
+    ("access.subscribe_deny", '["/robot/*"]', {}, lambda b: not hears(b), VISIBLE_S),
+    ("access.subscribe_allow", '["/x/*"]', {}, lambda b: not hears(b), VISIBLE_S),
+    # Its effect on a phone that takes nothing for 15 s: tests/unit/phone/test_ports.py.
+    ("devices.reset_stuck", "true", {}, lambda b: b.effective()["devices"]["reset_stuck"], VISIBLE_S),
+    ("web.hosts", '["bridge.example"]', {}, lambda b: answered_as(b, "bridge.example") == 200, VISIBLE_S),
+    ("web.allow_from", '["10.0.0.0/8"]', {}, lambda b: answered_as(b, "localhost") == 403, VISIBLE_S),
 ]
+IN_OTHER_TESTS = {
+    *("record.dir", "record.topics", "record.min_free_mib"),  # test_a_running_recording_follows_its_keys
+    *("record.rotate_mib", "record.keep_mib", "record.phone_lines"),
+    *("log.level", "log.levels"),  # test_what_is_logged
+    *("nt.server", "nt.port", "nt.team"),  # test_another_robot
+    "nt.elastic",  # test_pop_ups
+}
+
+
+def rows_of(reload: Reload, table: Table = ROOT, prefix: str = "") -> set[str]:
+    """The keys outside of lists of tables that take effect then."""
+    found: set[str] = set()
+    for row in table.rows:
+        if isinstance(row, Table):
+            found |= rows_of(reload, row, f"{prefix}{row.name}.") if row.several == "no" else set()
+        elif row.reload is reload:
+            found.add(prefix + row.name)
+    return found
+
+
+def test_every_key_of_the_file_is_tried() -> None:
+    assert {row[0] for row in AT_ONCE} | IN_OTHER_TESTS == rows_of(Reload.LIVE)
+    assert not {row[0] for row in AT_ONCE} & IN_OTHER_TESTS
+    assert set(WAITING) == rows_of(Reload.RESTART) - {"schema"}  # there is but one
+    assert set(NEXT_TIME) == rows_of(Reload.NEXT_CONNECTION)
 
 
 def test_what_applies_at_once_does_within_a_second_and_drops_no_link(bench: Bench) -> None:
     bench.daemon.until(lambda: hears(bench))
-    for section, keys, condition, limit_s in AT_ONCE:
-        took_s = bench.seconds_until(condition, section, **keys)
-        assert took_s <= limit_s, f"{keys}: {took_s:.2f} s\n" + "\n".join(bench.daemon.log[-5:])
+    for key, value, more, condition, limit_s in AT_ONCE:
+        section, _, name = key.partition(".")
+        took_s = bench.seconds_until(condition, section, **more, **{name: value})
+        assert took_s <= limit_s, f"{key}: {took_s:.2f} s\n" + "\n".join(bench.daemon.log[-5:])
         bench.daemon.until(lambda: bench.daemon.status()["config"]["restart_needed"] == [], 2)
         bench.reload()
         bench.daemon.until(lambda: answered_as(bench, "localhost") == 200)
@@ -230,16 +261,47 @@ def test_what_applies_at_once_does_within_a_second_and_drops_no_link(bench: Benc
 
 
 def test_a_running_recording_follows_its_keys(bench: Bench) -> None:
+    elsewhere = bench.directory / "elsewhere"
     bench.sections["record"]["enabled"] = "true"
     bench.seconds_until(lambda b: b.record()["active"])
-    elsewhere = bench.directory / "elsewhere"
     bench.sections["record"]["dir"] = f'"{elsewhere}"'
     assert bench.seconds_until(lambda b: b.record()["file"].startswith(str(elsewhere))) <= VISIBLE_S
+    assert bench.seconds_until(lambda b: b.effective()["record"]["phone_lines"], "record", phone_lines="true") <= 1
+    bench.daemon.until(lambda: code_of(bench, "/x") or b"AOA:/phone/rx" in Path(bench.record()["file"]).read_bytes())
     whole = bench.record()["file"]
     assert bench.seconds_until(lambda b: b.record()["file"] != whole, "record", topics='["/robot/*"]') <= VISIBLE_S
+    for number in range(30):
+        bench.robot.publish(f"/robot/large{number}", "string", "x" * 50_000)
+    bench.daemon.until(lambda: size(bench) > 1 << 20)
+    large = bench.record()["file"]
+    assert bench.seconds_until(lambda b: b.record()["file"] != large, "record", rotate_mib="1") <= VISIBLE_S
+    assert Path(large).exists()
+    assert bench.seconds_until(lambda _: not Path(large).exists(), "record", keep_mib="1") <= VISIBLE_S
     assert bench.record()["active"]
     assert bench.seconds_until(lambda b: not b.record()["active"], "record", min_free_mib="1048576") <= VISIBLE_S
     bench.daemon.until(lambda: "record-stopped" in issue_codes(bench))
+    assert not bench.phone.ended.is_set()
+
+
+def size(bench: Bench) -> int:
+    return Path(bench.record()["file"]).stat().st_size
+
+
+def test_pop_ups(bench: Bench) -> None:
+    bench.daemon.until(lambda: POPUP_TOPIC in bench.robot.types())  # that it is ready
+    bench.daemon.until(lambda: POPUP_TOPIC not in bench.robot.types())
+    seen = len(bench.robot.values(POPUP_TOPIC))
+    bench.reload("nt", elastic="false")
+    bench.daemon.until(lambda: bench.effective()["nt"]["elastic"] is False)
+    for popped_up in (False, True):
+        bench.write("[nt\n")
+        bench.daemon.until(lambda: "config-rejected" in issue_codes(bench))
+        deadline = time.monotonic() + 7  # two of them are 5 s apart
+        while time.monotonic() < deadline and len(bench.robot.values(POPUP_TOPIC)) == seen:
+            time.sleep(PAUSE_S)
+        assert (len(bench.robot.values(POPUP_TOPIC)) > seen) is popped_up
+        bench.reload()
+        bench.daemon.until(lambda: "config-rejected" not in issue_codes(bench))
 
 
 def test_what_is_logged(bench: Bench) -> None:
@@ -263,18 +325,13 @@ def test_another_robot(bench: Bench) -> None:
         second.wait_topic("/RoboRoute/Heartbeat")
         bench.reload("nt", server='"localhost"')
         bench.daemon.until(lambda: bench.phone.values("/robot/x")[-1:] != [-2])
+    del bench.sections["nt"]["server"]
+    assert bench.seconds_until(lambda b: b.daemon.status()["team"] == 6458, "nt", team="6458") <= VISIBLE_S
+    bench.daemon.until(lambda: not bench.connected())
+    bench.reload("nt", server='"127.0.0.1"')
+    bench.daemon.until(bench.connected)
+    assert bench.daemon.status()["team"] is None
     assert not bench.phone.ended.is_set()
-
-
-def restart_rows(table: Table, prefix: str = "") -> list[str]:
-    """The keys outside of lists of tables that wait for a restart."""
-    found = []
-    for row in table.rows:
-        if isinstance(row, Key):
-            found += [prefix + row.name] if row.reload is Reload.RESTART else []
-        elif row.several == "no":
-            found += restart_rows(row, f"{prefix}{row.name}.")
-    return found
 
 
 WAITING = {
@@ -296,7 +353,6 @@ WAITING = {
 
 
 def test_what_waits_for_a_restart_is_named_and_not_applied(bench: Bench) -> None:
-    assert set(WAITING) == set(restart_rows(ROOT)) - {"schema"}
     before = bench.effective()
     sections = {name: dict(keys) for name, keys in bench.sections.items()}
     del sections["nt"]["server"]
@@ -319,6 +375,78 @@ def test_what_waits_for_a_restart_is_named_and_not_applied(bench: Bench) -> None
     bench.reload()
     bench.daemon.until(lambda: bench.daemon.status()["config"]["restart_needed"] == [])
     assert not bench.phone.ended.is_set()
+
+
+def long_line(bench: Bench, phone: RawPhone) -> bool:
+    """True if a line of 5 000 bytes is refused as too long."""
+    del bench
+    phone.say({"action": "put", "key": "/x", "value": "x" * 5000, "id": 1})
+    return answer_of(phone) == "too-large"
+
+
+def answer_of(phone: RawPhone) -> str | None:
+    """The code of the first refusal, None for an acknowledgement."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        for line in list(phone.lines):
+            if "error" in line:
+                return str(line["error"]["code"])
+            if "ack" in line:
+                return None
+        time.sleep(PAUSE_S)
+    raise AssertionError(phone.lines)
+
+
+def second_subscription(bench: Bench, phone: RawPhone) -> bool:
+    """True if only one subscription is taken."""
+    del bench
+    phone.say({"action": "subscribe", "keys": ["/a"]}, {"action": "subscribe", "keys": ["/b"]})
+    phone.say(put("/x", 1))
+    return answer_of(phone) == "too-many"
+
+
+def in_effect(section: str, name: str, value: Any) -> Callable[[Bench, RawPhone], bool]:
+    """For what only a phone on USB or a full queue shows: units test how these use the value."""
+    return lambda bench, _phone: bool(bench.effective()[section][name] == value)
+
+
+NEXT_TIME: dict[str, tuple[str, Callable[[Bench, RawPhone], bool]]] = {
+    "relay.max_line_bytes": ("4096", long_line),
+    "relay.max_subscriptions": ("1", second_subscription),
+    "relay.sample_lane": ("7", in_effect("relay", "sample_lane", 7)),
+    **{
+        f"phone.{name}": ('"another"', in_effect("phone", name, "another"))
+        for name in ("manufacturer", "model", "version", "description", "uri")
+    },
+    "phone.serial": ('"0123456789"', in_effect("phone", "serial", "…6789")),  # the page never shows all of it
+    "devices.accept": ('"listed"', in_effect("devices", "accept", "listed")),
+    "devices.allow": ('["2b4c:*"]', in_effect("devices", "allow", ["2b4c:*"])),
+    "devices.deny": ('["18d1:4e?2"]', in_effect("devices", "deny", ["18d1:4e?2"])),
+}
+
+
+def test_what_applies_to_the_next_phone_leaves_this_one_alone(bench: Bench) -> None:
+    for number, (key, (value, holds)) in enumerate(NEXT_TIME.items()):
+        section, _, name = key.partition(".")
+        bench.reload(section, **{name: value})
+        bench.daemon.until(lambda section=section, name=name: changed(bench, section, name))
+        phone = bench.daemon.plug_in(f"next{number}")
+        bench.daemon.until(lambda phone=phone: any("status" in line for line in phone.lines))
+        assert holds(bench, phone), (key, phone.lines)
+        phone.unplug()
+        assert bench.daemon.status()["config"]["restart_needed"] == []
+        bench.daemon.until(lambda number=number: f"next{number}" not in live_phones(bench))
+    bench.phone.say({"action": "put", "key": "/x", "value": "x" * 5000, "id": "long"})
+    bench.daemon.until(lambda: {"ack": "long"} in bench.phone.lines)
+    assert not bench.phone.ended.is_set()
+
+
+def changed(bench: Bench, section: str, name: str) -> bool:
+    return bool(bench.effective()[section][name] != bench.before[section][name])
+
+
+def live_phones(bench: Bench) -> list[str]:
+    return [phone["name"] for phone in bench.daemon.status()["phones"] if phone["state"] != "absent"]
 
 
 @pytest.mark.parametrize("text", ["[nt\n", "[acess]\n", '[nt]\nteam = 0\n[access]\nput_deny = ["/x"]\n', "\x00"])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aoabridge.errors import UsbError
-from aoabridge.phone.actions import Action, Open, PortState, Probe
+from aoabridge.phone.actions import Action, Open, PortState, Probe, Reopen, Reset
 from aoabridge.phone.aoa import UsbDevice, UsbInterface
 from aoabridge.phone.ports import MAX_REMEMBERED, DeviceName, DeviceRules, PortTable
 
@@ -351,3 +351,20 @@ def test_a_device_that_invents_serials_fills_no_memory() -> None:
     assert len(bench.table._names._by_key) <= MAX_REMEMBERED
     assert len(bench.table._ambiguous) <= MAX_REMEMBERED
     assert bench.names()["1-1"] == "SM-T500-1111"
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_stuck_phone_may_be_reset_as_soon_as_the_rules_say_so(later: bool) -> None:
+    bench = Bench()
+    bench.accessories(accessory())
+    assert bench.states() == {"1-1": PortState.LINKED}
+    bench.table.set_rules(DeviceRules(reset_stuck=later))  # the link stays as it is
+    assert bench.states() == {"1-1": PortState.LINKED}
+    asked: list[Action] = []
+    for _ in range(200):
+        bench.now += 0.1
+        for port_id, action in bench.table.on_tick(bench.now):
+            asked.append(action)
+            if isinstance(action, Reopen):
+                bench.result(port_id, "reopen", 1)
+    assert (Reset() in asked) is later
