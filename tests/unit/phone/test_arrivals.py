@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from aoabridge.phone.actions import Action, Close, Open, PortState, Probe
+from aoabridge.phone.actions import Action, Close, Open, PortState, Probe, Reset
 from aoabridge.phone.aoa import UsbInterface
+from aoabridge.phone.filter import DeviceRules
 from fakes.port_bench import PortBench, accessory, error, native
 
 
@@ -225,3 +226,164 @@ def test_our_own_switch_is_no_loss() -> None:
     bench = PortBench()
     bench.link()
     assert bench.machine.losses.count == 0
+
+
+# Times that decide.
+
+
+@pytest.mark.parametrize(("after_s", "opened"), [(0.29, []), (0.3, [Open(accessory(interfaces=()), 0, adopted=True)])])
+def test_what_is_not_there_yet_gets_three_tenths_of_a_second(after_s: float, opened: list[Action]) -> None:
+    bench = PortBench()
+    bench.scan(accessory(interfaces=()))
+    bench.wait(after_s)
+    assert bench.take() == opened
+
+
+def test_interfaces_of_a_device_without_a_configuration_are_not_complete() -> None:
+    bench = PortBench()
+    assert bench.scan(accessory(configuration=0)) == []
+    assert bench.machine.wants_scans
+
+
+def test_nobody_waits_for_a_device_that_has_left() -> None:
+    bench = PortBench()
+    bench.scan(accessory(interfaces=()))
+    bench.scan(None, 0.1)
+    assert not bench.machine.wants_scans
+
+
+@pytest.mark.parametrize(("after_s", "gone"), [(9.9, PortState.SWITCHING), (10.0, PortState.ABSENT)])
+def test_a_phone_that_is_switching_has_ten_seconds_also_while_it_is_away(after_s: float, gone: PortState) -> None:
+    bench = PortBench()
+    bench.scan(native())
+    bench.result("probe", 2)
+    bench.scan(None, 0.2)
+    bench.wait(after_s - 0.2)
+    assert bench.state is gone
+
+
+@pytest.mark.parametrize(("after_s", "state"), [(9.9, PortState.SWITCHING), (10.0, PortState.COOLDOWN)])
+def test_a_phone_that_stays_native_has_ten_seconds(after_s: float, state: PortState) -> None:
+    bench = PortBench()
+    bench.scan(native())
+    bench.result("probe", 2)
+    bench.wait(after_s)
+    assert bench.state is state
+
+
+def test_a_slow_switch_is_no_replug() -> None:
+    bench = PortBench()
+    bench.scan(native())
+    bench.result("probe", 2)
+    bench.scan(None, 0.1)
+    assert [type(a) for a in bench.scan(accessory(), 9.5)] == [Open]
+
+
+def test_a_phone_that_leaves_again_after_a_replug_has_the_rest_of_the_ten_seconds() -> None:
+    bench = PortBench()
+    bench.scan(native())
+    bench.result("probe", 2)
+    bench.scan(None, 0.1)
+    bench.scan(native(7), 3.0)  # a hand, or its own doing: it has until 6.1 s to go on
+    bench.scan(None, 1.0)
+    bench.wait(3.0)
+    assert bench.state is PortState.SWITCHING
+    assert [type(a) for a in bench.scan(accessory(8), 0.5)] == [Open]
+
+
+def test_a_native_phone_that_leaves_during_the_handshake_is_no_loss() -> None:
+    bench = PortBench()
+    bench.scan(native())
+    assert bench.scan(None) == []
+    assert bench.machine.losses.count == 0
+    assert bench.state is PortState.PROBING  # its answer is still to come
+
+
+def test_an_ignored_device_that_leaves_is_no_loss() -> None:
+    bench = PortBench(DeviceRules(accept="listed"))
+    bench.scan(native())
+    assert bench.state is PortState.IGNORED
+    bench.scan(None)
+    assert bench.machine.losses.count == 0
+
+
+@pytest.mark.parametrize(("after_s", "losses"), [(9.9, 0), (10.1, 1)])
+def test_a_phone_that_leaves_soon_after_our_reset_does_so_because_of_it(after_s: float, losses: int) -> None:
+    bench = PortBench()
+    bench.link()
+    assert bench.machine.reset(bench.now) == [Reset()]
+    bench.result("reset", None)
+    bench.wait(after_s)
+    bench.take()
+    bench.scan(None)
+    assert bench.machine.losses.count == losses
+
+
+def test_a_phone_that_comes_back_after_our_reset_has_not_left_by_itself() -> None:
+    bench = PortBench()
+    bench.link()
+    bench.scan(None, 1)  # it left
+    bench.result("close", None)
+    bench.scan(accessory(8), 0.5)  # and came back as what it was
+    bench.result("open", 1)
+    bench.machine.reset(bench.now)
+    bench.result("reset", None)
+    bench.scan(None, 0.2)
+    assert bench.scan(native(9), 0.5) == [Probe(native(9))]
+
+
+# What a hand clears, and what only a new enumeration clears.
+
+
+def test_a_replug_clears_every_ladder_and_what_was_known() -> None:
+    bench = PortBench()
+    bench.link()
+    bench.live()
+    machine = bench.machine
+    for ladder in (machine.failed_probes, machine.refusals, machine.no_switches, machine.flaps, machine._reopens):
+        ladder.climb()
+    machine.out_of_memory = True
+    bench.scan(None, 1)
+    bench.result("close", None)
+    assert machine.was_live
+    assert machine.aoa_version == 2
+    bench.scan(native(9), 3.0)
+    ladders = (machine.failed_probes, machine.refusals, machine.no_switches, machine.flaps, machine._reopens)
+    assert [ladder.count for ladder in ladders] == [0] * 5
+    assert (machine.was_live, machine.out_of_memory, machine.aoa_version) == (False, False, None)
+
+
+def test_a_hand_is_never_held_up_by_the_cap_of_five() -> None:
+    bench = PortBench()
+    for number in range(10):
+        assert bench.scan(native(10 + number), 3.1) == [Probe(native(10 + number))], number
+        bench.result("probe", 2)
+        bench.wait(11)
+        bench.scan(None)
+
+
+def test_a_phone_that_switched_has_not_failed_to() -> None:
+    bench = PortBench()
+    bench.scan(native())
+    bench.result("probe", 2)
+    bench.wait(30)
+    assert bench.machine.no_switches.count == 1
+    assert bench.take() == [Probe(native())]
+    bench.result("probe", 2)
+    bench.scan(accessory(), 1)
+    assert bench.machine.no_switches.count == 0
+
+
+def test_a_new_enumeration_begins_with_the_first_interface_and_no_failed_attempt() -> None:
+    bench = PortBench()
+    bench.scan(accessory())
+    bench.result("open", 2)
+    bench.wait(5.1)
+    bench.take()
+    bench.result("close", None)
+    bench.result("open", error("BUSY", "claim"))
+    assert bench.machine.busy_since is not None
+    assert bench.machine.link.turn == 1
+    bench.scan(None)
+    assert bench.scan(accessory(8), 1.0) == [Open(accessory(8), 0, adopted=True)]
+    assert bench.machine.busy_since is None

@@ -1,3 +1,5 @@
+import pytest
+
 from aoabridge.phone.aoa import UsbDevice
 from aoabridge.phone.watch import Cure, Gone, LinkWatch, LossLog, Presence, Returned
 
@@ -31,6 +33,14 @@ def test_a_lost_device_is_not_believed_for_a_second() -> None:
     assert presence.on_lost((1, 5), 11.1) == []
     assert presence.on_scan(device(5), 11.5) == []
     assert presence.on_scan(device(5), 15.0) == [Returned(device(5), 0.0, other=False)]  # it never left
+
+
+@pytest.mark.parametrize(("after_s", "believed"), [(0.99, 0), (1.0, 1)])
+def test_a_scan_that_still_shows_a_lost_device_is_out_of_date_for_a_second(after_s: float, believed: int) -> None:
+    presence = Presence()
+    presence.on_scan(device(5), 10.0)
+    presence.on_lost((1, 5), 11.0)
+    assert len(presence.on_scan(device(5), 11.0 + after_s)) == believed
 
 
 def test_another_enumeration_is_believed_at_once() -> None:
