@@ -4,8 +4,9 @@ import contextlib
 import os
 from pathlib import Path
 
-__all__ = ["write_atomically"]
+__all__ = ["remove_leftovers", "write_atomically"]
 
+TEMPORARY = ".tmp"
 NEW_MODE = 0o644  # status and last-good copies are for everybody to read
 
 
@@ -18,7 +19,7 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
         mode = path.stat().st_mode & 0o7777
     except FileNotFoundError:
         mode = NEW_MODE
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         try:
@@ -37,6 +38,16 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
         raise
     if durable:
         _sync_directory(path.parent)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what writers of this file left behind when they were killed; for the one process that writes it."""
+    with contextlib.suppress(OSError):  # a read-only card keeps them, and nobody minds
+        for found in path.parent.iterdir():
+            name = found.name
+            begin = f".{path.name}."
+            if name.startswith(begin) and name.removeprefix(begin).removesuffix(TEMPORARY).isdecimal():
+                found.unlink()
 
 
 def _sync_directory(directory: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 from aoabridge import __version__
 from aoabridge.adapters.lock import InstanceLock
 from aoabridge.adapters.logs import Logs
-from aoabridge.adapters.state_file import write_atomically
-from aoabridge.config import LoadResult, RunOptions, Startup, load_config, rendered, with_flags
+from aoabridge.adapters.state_file import remove_leftovers, write_atomically
+from aoabridge.config import LoadResult, RunOptions, Startup, changes, load_config, rendered, with_flags
 from aoabridge.config.show import origins
 from aoabridge.daemon.service import Bridge
 from aoabridge.daemon.simulated import SimulatedPhone
@@ -80,6 +80,9 @@ class _Process:
             fatal=_die,
             logs=self._logs,
         )
+        for written in (last_good, bridge.surfaces.state_file):
+            if written is not None:
+                remove_leftovers(written)
         self._say_start(bridge)
         loop.set_exception_handler(_log_defect)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -176,7 +179,9 @@ class _Process:
             bridge.observer.config_view = ConfigView(view.path, view.state, view.restart_needed, errors)
             return
         if not bridge.relay_allowed:
-            waiting = ["everything: the bridge started without a usable configuration"]
+            # The bridge started without a usable file, with the relay off: nothing of this one is applied.
+            found = changes(bridge.config, with_flags(loaded.config, self._options.flags))
+            waiting = [change.key for change in found] or ["schema"]  # equal to the defaults, but not running yet
         else:
             waiting = bridge.reload(with_flags(loaded.config, self._options.flags))
             settings = bridge.config.log

@@ -64,7 +64,7 @@ class Surfaces:
         self._topics = StatusTopics(config.name, self._identity, built.strftime("%Y-%m-%d"))
         self._alerts = Alerts(config.nt.alerts) if config.nt.alerts else None
         self._popups = Popups()
-        self._state_file = state_file
+        self.state_file = state_file
         self._stuck = stuck
         self._probe = probe or HostProbe(state_dir)
         self._wall = wall
@@ -101,7 +101,7 @@ class Surfaces:
         else:
             self._relay.publish(self._popups.withdraw_all())
         self.notifier.status(snapshot["sentence"], now)
-        if self._state_file is not None and now - self._written_at >= STATE_FILE_S:
+        if self.state_file is not None and now - self._written_at >= STATE_FILE_S:
             self._written_at = now
             self._write(snapshot)
 
@@ -168,10 +168,10 @@ class Surfaces:
             self.notifier.alive()
 
     def _write(self, snapshot: dict[str, Any]) -> None:
-        if self._state_file is not None and (self._writing is None or self._writing.done()):
+        if self.state_file is not None and (self._writing is None or self._writing.done()):
             data = json.dumps(snapshot, ensure_ascii=False).encode()
             loop = asyncio.get_running_loop()
-            self._writing = loop.run_in_executor(None, _write_quietly, self._state_file, data)
+            self._writing = loop.run_in_executor(None, _write_quietly, self.state_file, data)
             self._writing.add_done_callback(lambda done: self.note_write("state file", done.result()))
 
 

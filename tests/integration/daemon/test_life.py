@@ -61,9 +61,10 @@ def test_both_ways_and_an_orderly_stop(daemon, robot):
     assert robot.values("/RoboRoute/RunPose")[-1] is False
 
 
-def test_sigterm_under_traffic(tmp_path, robot):
+@pytest.mark.parametrize("stops", [5, pytest.param(100, marks=[pytest.mark.soak, pytest.mark.timeout(900)])])
+def test_sigterm_under_traffic(tmp_path, robot, stops):
     robot.stream("/load/", 100, 50)
-    for _ in range(5):
+    for _ in range(stops):
         daemon = DaemonProcess(tmp_path, CONFIG.format(port=robot.port)).start()
         phone = daemon.plug_in()
         settled(daemon, phone)
@@ -134,6 +135,20 @@ def test_a_bad_file_at_start_keeps_the_relay_off(tmp_path, robot):
         assert status["verdict"] == "problem"
         assert status["config"]["state"] == "rejected"
         assert status["robot"]["state"] != "connected"
+        for text, waiting in ((CONFIG.format(port=robot.port), {"nt.server", "nt.port"}), ("", {"schema"})):
+            daemon.config.write_text(text)
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.until(lambda waiting=waiting: waiting <= set(daemon.status()["config"]["restart_needed"]))
+        assert daemon.status()["robot"]["state"] != "connected"
+
+
+def test_leftovers_of_a_killed_daemon_are_removed_at_the_next_start(tmp_path, robot):
+    left = [tmp_path / ".status.json.1.tmp", tmp_path / ".last-good.toml.4194304.tmp"]
+    for path in left:
+        path.write_text("half")
+    with DaemonProcess(tmp_path, CONFIG.format(port=robot.port)) as daemon:
+        daemon.until((tmp_path / "status.json").exists)
+    assert not any(path.exists() for path in left)
 
 
 def test_a_second_instance_is_refused(daemon):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aoabridge.adapters.state_file import write_atomically
+from aoabridge.adapters.state_file import remove_leftovers, write_atomically
 
 
 def test_a_file_is_made_readable_for_all_whatever_the_umask(tmp_path: Path) -> None:
@@ -100,5 +100,16 @@ def test_a_process_killed_at_any_step_leaves_the_old_file_or_the_new_one(tmp_pat
         found.append(path.read_bytes())
         write_atomically(path, new)  # what a killed process left behind is in nobody's way
         assert path.read_bytes() == new
+        remove_leftovers(path)
+        assert [item.name for item in tmp_path.iterdir()] == [path.name]
     assert len(found) == 9  # open, fchmod, write, fsync, close, replace; of the directory open, fsync, close
     assert found == [old] * 6 + [new] * 3
+
+
+def test_only_leftovers_of_the_file_are_removed(tmp_path: Path) -> None:
+    kept = {"f", ".f", ".f.tmp", ".f.1x.tmp", ".g.12.tmp", "f.12.tmp", ".f.12.tmp.1"}
+    for name in {*kept, ".f.12.tmp", ".f.13.tmp"}:
+        (tmp_path / name).write_bytes(b"")
+    remove_leftovers(tmp_path / "f")
+    assert {item.name for item in tmp_path.iterdir()} == kept
+    remove_leftovers(tmp_path / "none" / "f")
