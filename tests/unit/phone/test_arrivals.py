@@ -51,6 +51,9 @@ def test_a_replug_during_the_switch_starts_over_once_the_phone_stays_native() ->
     assert bench.take() == []
     bench.wait(0.2)
     assert bench.take() == [Probe(native(7))]
+    bench.result("probe", 2)
+    bench.wait(10)
+    assert bench.state is PortState.COOLDOWN  # that hand is used up
 
 
 def test_unplugged_during_the_switch_and_plugged_in_again_later() -> None:

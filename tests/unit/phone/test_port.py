@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aoabridge.phone.actions import Open, PortState, Probe
+from aoabridge.phone.actions import Action, Open, PortState, Probe
 from aoabridge.phone.filter import DeviceRules
 from fakes.port_bench import PortBench, accessory, error, native
 
@@ -200,3 +200,54 @@ def test_a_manual_retry_cannot_break_the_cap_of_twenty() -> None:
         bench.wait(1)
     assert len(bench.starts) == 20
     assert bench.state is PortState.COOLDOWN
+
+
+def test_a_retry_by_hand_starts_every_ladder_over() -> None:
+    bench = PortBench()
+    bench.scan(native())
+    for wait_s in (30.0, 60.0):
+        bench.result("probe", 0)
+        assert bench.machine.deadline() == pytest.approx(bench.now + wait_s)
+        bench.wait(wait_s)
+        bench.take()
+    bench.result("probe", 0)
+    assert bench.machine.retry(bench.now) == [Probe(native())]
+    bench.result("probe", 0)
+    assert bench.machine.deadline() == pytest.approx(bench.now + 30)
+
+
+@pytest.mark.parametrize(("retried", "asked"), [(True, [Probe(native(9))]), (False, [])])
+def test_a_retry_by_hand_holds_for_a_phone_that_is_just_away(retried: bool, asked: list[Action]) -> None:
+    bench = PortBench()
+    bench.scan(native())
+    bench.result("probe", 0)
+    bench.scan(None, 1)
+    if retried:
+        assert bench.machine.retry(bench.now) == []
+    assert bench.scan(native(9), 1) == asked
+
+
+def test_a_retry_by_hand_does_not_wait_for_a_permission() -> None:
+    bench = PortBench()
+    bench.scan(native())
+    bench.result("probe", error("ACCESS"))
+    for _ in range(25):
+        bench.wait(0.1)
+        if bench.take():
+            bench.result("probe", error("ACCESS"))
+    assert bench.state is PortState.BLOCKED
+    assert bench.machine.retry(bench.now) == [Probe(native())]
+
+
+def test_a_handshake_that_works_clears_what_failed_before() -> None:
+    bench = PortBench()
+    bench.scan(native())
+    bench.result("probe", 0)
+    for _ in range(3):
+        bench.wait(31)
+        assert bench.take() == [Probe(native())]
+        bench.result("probe", error("TIMEOUT", "send_string:0"))
+    assert (bench.machine.refusals.count, bench.machine.failed_probes.count) == (1, 1)
+    bench.wait(31)
+    bench.result("probe", 2)
+    assert (bench.machine.refusals.count, bench.machine.failed_probes.count) == (0, 0)

@@ -1,5 +1,7 @@
 """The link of a port: opened, cured, ended."""
 
+import pytest
+
 from aoabridge.phone.actions import ClearHalts, Close, Open, PortState, Probe, Reopen, Reset
 from fakes.port_bench import PortBench, accessory, error, native
 
@@ -174,3 +176,83 @@ def test_out_of_memory_is_remembered() -> None:
     bench.link()
     bench.result("link", error("NO_MEM", "read"))
     assert bench.machine.out_of_memory
+
+
+@pytest.mark.parametrize(("after_s", "adopted"), [(4.7, False), (4.9, True)])
+def test_a_switched_phone_that_is_claimed_late_may_have_queued_old_puts(after_s: float, adopted: bool) -> None:
+    bench = PortBench()
+    bench.scan(native())
+    bench.result("probe", 2)
+    bench.scan(None, 0.1)
+    bench.scan(accessory(), 0.3)
+    bench.result("open", error("BUSY", "claim"), after_s)
+    bench.wait(0.2)
+    assert bench.take() == [Open(accessory(), 0, adopted=adopted)]
+
+
+def test_a_link_that_fails_again_and_again_waits_longer_until_one_holds() -> None:
+    bench = PortBench()
+    bench.link()
+    for wait_s in (0.5, 1.0, 2.0, 5.0, 5.0):
+        bench.result("link", error("IO", "read"), 1.0)
+        bench.result("close", None)
+        assert bench.machine.deadline() == pytest.approx(bench.now + wait_s)
+        bench.wait(wait_s)
+        assert bench.take() == [Open(accessory(), 0, adopted=True)]
+        bench.result("open", 1)
+    bench.machine.on_accepted(bench.now)
+    bench.result("link", error("IO", "read"), 60.0)
+    bench.result("close", None)
+    assert bench.machine.deadline() == pytest.approx(bench.now + 0.5)
+
+
+@pytest.mark.parametrize(("after_s", "opens"), [(1.9, 0), (2.0, 1)])
+def test_a_phone_has_two_seconds_to_leave_after_a_reset(after_s: float, opens: int) -> None:
+    bench = PortBench()
+    bench.link()
+    bench.machine.reset(bench.now)
+    bench.result("reset", None)
+    bench.wait(after_s)
+    assert len(bench.take()) == opens
+
+
+def test_only_a_link_can_be_reset_and_not_while_something_is_under_way() -> None:
+    bench = PortBench()
+    assert bench.machine.reset(bench.now) == []
+    bench.scan(accessory())
+    assert bench.machine.reset(bench.now) == []
+    bench.result("open", 1)
+    bench.wait(6.1)
+    assert [type(a) for a in bench.take()] == [ClearHalts, Reopen]
+    assert bench.machine.reset(bench.now) == []
+    bench.result("reopen", 1)
+    assert bench.machine.reset(bench.now) == [Reset()]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_valid_line_is_a_good_link_whether_anything_was_accepted_or_not(live: bool) -> None:
+    bench = PortBench()
+    bench.link()
+    bench.machine.on_link_status(bench.now, live=live, valid_line=True)
+    assert bench.machine.link.valid_line
+    assert bench.state is (PortState.LIVE if live else PortState.LINKED)
+    assert bench.machine.was_live is live
+
+
+def test_what_is_said_of_a_link_that_is_over_changes_nothing() -> None:
+    bench = PortBench()
+    bench.link()
+    bench.result("link", error("IO", "read"))
+    bench.machine.on_link_status(bench.now, live=True)
+    assert bench.state is PortState.REOPEN
+    assert not bench.machine.was_live
+
+
+def test_a_stale_link_is_live_again_after_a_pong() -> None:
+    bench = PortBench()
+    bench.link()
+    bench.live()
+    bench.machine.on_link_status(bench.now, live=True, stale=True)
+    assert bench.state is PortState.STALE
+    bench.machine.on_link_status(bench.now, live=True)
+    assert bench.state is PortState.LIVE
