@@ -19,6 +19,14 @@ POSE2D_INLINE = (
 )
 
 
+def subscribe(*keys: str, **more: Any) -> dict[str, Any]:
+    return {"action": "subscribe", "keys": list(keys), **more}
+
+
+def values(lines: list[dict[str, Any]]) -> list[tuple[str, Any]]:
+    return [(line["key"], line["value"]) for line in lines if "key" in line]
+
+
 def pose(x: float, y: float, angle: float) -> bytes:
     return struct.pack("<3d", x, y, angle)
 
