@@ -6,6 +6,7 @@ Every text of a foreign origin passes ``escape``; the page's script only replace
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from shlex import quote
 from typing import Any, Final
 
 __all__ = ["body", "page", "title"]
@@ -13,6 +14,7 @@ __all__ = ["body", "page", "title"]
 MAX_ISSUES = 3  # more than three imperatives at once help nobody
 MAX_ERRORS = 4  # of a refused file; the others are below "Config"
 MAX_TOPICS = 4
+MAX_SECOND_CURES = 2  # with more issues than this there is no room for what to do if the first cure fails
 FLOW_SECONDS = 60
 STALE_S = 2.0
 _WORDS: Final = {
@@ -31,6 +33,8 @@ _ARROWS: Final = {
 }
 _CONNECTED: Final = ("connected", "serving")
 _GONE: Final = ("absent", "blocked", "stale")
+
+_CABLE: Final = ("phone-lost", "phone-switch", "usb-flapping", "app-stalled")  # what another cable may cure
 
 _COMMAND: Final = re.compile("`([^`]+)`")
 
@@ -57,7 +61,14 @@ def title(snapshot: Snapshot) -> str:
 
 def body(snapshot: Snapshot) -> str:
     """The part that is replaced on every update."""
-    return _header(snapshot) + _verdict(snapshot) + _chain(snapshot) + _flow(snapshot) + _topics(snapshot) + _footer()
+    return (
+        _header(snapshot)
+        + _verdict(snapshot)
+        + _chain(snapshot)
+        + _flow(snapshot)
+        + _topics(snapshot)
+        + _footer(snapshot)
+    )
 
 
 def _text(value: object) -> str:
@@ -94,7 +105,7 @@ def _duration(seconds: float) -> str:
 def _header(snapshot: Snapshot) -> str:
     word, colour = _WORDS[snapshot["verdict"]]
     problems = [issue for issue in snapshot["issues"] if issue["severity"] == "problem"]
-    badge = word if len(problems) < 2 else f"{len(problems)} PROBLEMS"
+    badge = f"{len(problems)} PROBLEM{'S' if len(problems) > 1 else ''}" if problems else word
     team = "" if snapshot["team"] is None else f'<span class="extra">team {snapshot["team"]}</span>'
     temperature = snapshot["host"]["temp_c"]
     heat = "" if temperature is None else f'<span class="extra">{temperature:.0f} C</span>'
@@ -112,6 +123,8 @@ def _verdict(snapshot: Snapshot) -> str:
     sentence = snapshot["sentence"].upper() if colour == "ok" else snapshot["sentence"]
     rows = [_issue(issue, snapshot) for issue in snapshot["issues"][:MAX_ISSUES]]
     hidden = len(snapshot["issues"]) - len(rows)
+    if 0 < len(rows) <= MAX_SECOND_CURES and snapshot["issues"][0]["severity"] == "problem":
+        rows.insert(1, _second_cure(snapshot["issues"][0]))
     if hidden > 0:
         rows.append(f'<li class="more">and {hidden} more: aoabridge doctor</li>')
     crowded = " crowded" if len(rows) >= MAX_ISSUES else ""
@@ -129,6 +142,17 @@ def _issue(issue: Mapping[str, Any], snapshot: Snapshot) -> str:
     return (
         f'<li class="{colour}"><b>{symbol}</b> <span class="what">{_text(issue["sentence"])}</span> '
         f'{_since(issue["since_s"])} <span class="fix">&#8594; {_commands(issue["fix"])}</span>{listed}</li>'
+    )
+
+
+def _second_cure(issue: Mapping[str, Any]) -> str:
+    """What to do when the first cure did not help."""
+    known = issue["code"].startswith(("phone-", "app-", "usb-")) and issue["subject"]
+    command = "aoabridge doctor" + (f" {quote(issue['subject'])}" if known else "")
+    cable = "Try another cable; then run" if issue["code"] in _CABLE else "Run"
+    return (
+        f'<li class="second">Still red after 10 s? <span class="fix">&#8594; {cable}: '
+        f"<code>{_text(command)}</code></span></li>"
     )
 
 
@@ -222,7 +246,7 @@ def _flow(snapshot: Snapshot) -> str:
 def _topics(snapshot: Snapshot) -> str:
     watched: Sequence[Mapping[str, Any]] = snapshot.get("watched", ())
     if not watched:
-        return ""
+        return '<section id="topics"><h2>Topics</h2>no phone has subscribed to or put any yet</section>'
     head = f"Topics ({min(len(watched), MAX_TOPICS)} of {snapshot['relay']['topics']})"
     return f'<section id="topics"><h2>{head}</h2><table>{"".join(map(_topic, watched[:MAX_TOPICS]))}</table></section>'
 
@@ -237,9 +261,11 @@ def _topic(topic: Mapping[str, Any]) -> str:
     )
 
 
-def _footer() -> str:
+def _footer(snapshot: Snapshot) -> str:
+    read_only = '<span class="end">read-only disk: logs in RAM</span>' if snapshot["host"]["read_only"] else ""
     return (
-        '<footer><a href="/api/status">Status</a> '
+        '<footer><a href="/#topics">Topics</a> '
         '<a href="/api/logs?count=200" data-panel="/api/logs?count=200">Log</a> '
-        '<a href="/api/config" data-panel="/api/config">Config</a></footer>'
+        '<a href="/api/config" data-panel="/api/config">Config</a> '
+        f'<a href="/api/status">Status</a>{read_only}</footer>'
     )

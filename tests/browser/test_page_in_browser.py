@@ -89,7 +89,7 @@ def test_a_hostile_name_stays_text(visit: Visit) -> None:
 
 def test_everything_is_reached_by_keyboard(chromium: Chromium, urls: dict[str, str]) -> None:
     found = chromium.ask("keyboard", url=urls["healthy"])
-    assert found["order"] == ["Status", "Log", "Config"]
+    assert found["order"] == ["Topics", "Log", "Config"]
     assert '"effective"' in found["panel"]
     assert found["focused"] == "Config"
 

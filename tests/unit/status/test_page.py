@@ -140,6 +140,28 @@ def test_each_problem_has_its_imperative_and_the_rest_is_counted() -> None:
     assert "keeps dropping" not in shown
 
 
+def test_few_problems_also_say_what_to_do_if_the_first_cure_did_not_help() -> None:
+    shown = text(body(phone_lost().view()))
+    assert "1 PROBLEM " in shown
+    assert "Still red after 10 s? → Try another cable; then run: aoabridge doctor scout" in shown
+    assert "Still red after 10 s? → Run: aoabridge doctor" in text(body(SCENARIOS["robot-down"]().view()))
+    for scenario in ("healthy", "waiting", "many-problems"):
+        assert "Still red" not in text(body(SCENARIOS[scenario]().view()))
+    view = phone_lost().view()
+    view["issues"][0]["subject"] = "a'; reboot"
+    assert "aoabridge doctor 'a'\"'\"'; reboot'" in text(body(view))
+
+
+def test_the_footer_leads_on_and_says_where_the_log_is() -> None:
+    view = SCENARIOS["healthy"]().view()
+    assert re.search(r"Topics Log Config Status$", text(body(view)).strip())
+    view["host"]["read_only"] = True
+    assert text(body(view)).strip().endswith("read-only disk: logs in RAM")
+    for scenario in SCENARIOS.values():
+        targets = [value for _, name, value in read(page(scenario().view())).attributes if name == "id"]
+        assert targets.count("topics") == 1
+
+
 def test_commands_are_set_apart() -> None:
     view = SCENARIOS["config-rejected"]().view()
     assert "→ <code>aoabridge config check</code>".replace("→", "&#8594;") in body(view)
