@@ -289,6 +289,36 @@ def test_issues(story: Any, code: str) -> None:
     assert bench.codes() == (["phone-lost"] if code == "phone-lost" else [])
 
 
+@pytest.mark.parametrize(("linked_s", "codes"), [(5.0, []), (5.1, ["app-silent"])])
+def test_an_app_has_five_seconds_to_speak(linked_s: float, codes: list[str]) -> None:
+    bench = Bench()
+    bench.accessories(accessory())
+    bench.now += linked_s
+    assert bench.codes() == codes
+
+
+@pytest.mark.parametrize(("held_s", "codes"), [(4.9, []), (5.1, ["usb-busy"])])
+def test_another_program_may_hold_a_phone_for_five_seconds(held_s: float, codes: list[str]) -> None:
+    bench = Bench()
+    bench.scan(accessory())
+    bench.result(1, "open", UsbError("no", errno=16, kind="BUSY", step="claim", port="1-1"))
+    bench.now += held_s
+    assert bench.codes() == codes
+
+
+@pytest.mark.parametrize(("linked_s", "codes"), [(9.9, ["usb-memory"]), (10.0, [])])
+def test_memory_is_there_again_once_a_link_has_lasted_ten_seconds(linked_s: float, codes: list[str]) -> None:
+    bench = Bench()
+    no_memory(bench)
+    bench.result(1, "close", None)
+    bench.now += 1
+    bench.table.on_tick(bench.now)
+    bench.link(1)
+    bench.table.machine(1).on_link_status(bench.now, live=True)
+    bench.now += linked_s
+    assert bench.codes() == codes
+
+
 def test_once_live_silence_is_no_issue() -> None:
     bench = Bench()
     silent(bench)
