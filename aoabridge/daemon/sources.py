@@ -24,6 +24,10 @@ __all__ = ["SourceHost", "source_hosts"]
 
 RECONNECT_S: Final = (1.0, 2.0)  # a TCP peer that is not there yet; then every REOPEN_S
 REOPEN_S = 5.0  # a port that another program holds
+# Of a source that answers nobody: the two directions of a 50 Hz link share one turn and one flush (a second flush waits
+# 5 ms anyway), and what is due by time alone goes with the next of their datagrams.
+GATHER_S = 0.003
+SLACK_S = 0.020
 DEFECT_PAUSE_S = 1.0  # after a turn that broke off
 
 log = logging.getLogger("aoabridge.sources")
@@ -40,6 +44,7 @@ def source_hosts(config: Config, relay: Relay, clock: Callable[[], float]) -> li
                 if isinstance(source, FrcSource) and isinstance(settings, FrcSettings):
                     host.capture = _Capture(source, settings) if settings.replay else None
                     host.watch_tables(source)
+                    host.gather_s, host.slack_s = GATHER_S, SLACK_S
                 hosts.append(host)
     watching = [host for host in hosts if host.watches]
     if watching:
@@ -90,8 +95,11 @@ class SourceHost:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._scheduled = False
+        self._stopped = False
         self._watch: TableWatch | None = None
         self.capture: _Capture | None = None
+        self.gather_s = 0.0  # how long a datagram may wait for others
+        self.slack_s = 0.0  # how long what is due by time may wait for a datagram
 
     @property
     def watches(self) -> bool:
@@ -132,7 +140,7 @@ class SourceHost:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._timer is not None:
             self._timer.cancel()
-        self._scheduled = True  # no further turn
+        self._stopped = True
         now = self._clock()
         self.source.close(now)
         self._send(now)
@@ -200,7 +208,11 @@ class SourceHost:
 
     def _on_datagram(self, key: str, data: bytes, sender: Address) -> None:
         self.source.on_datagram(key, data, sender, self._clock())
-        self._turn_soon()
+        if self.gather_s and not self._scheduled:
+            self._scheduled = True
+            self._loop.call_later(self.gather_s, self._turn)
+        else:
+            self._turn_soon()
 
     def _on_stream(self, key: str, number: int, data: bytes) -> None:
         self.source.on_stream(key, number, data, self._clock())
@@ -217,6 +229,8 @@ class SourceHost:
 
     def _turn(self) -> None:
         self._scheduled = False
+        if self._stopped:
+            return
         now = self._clock()
         next_at: float | None = now + DEFECT_PAUSE_S
         try:
@@ -225,7 +239,9 @@ class SourceHost:
             log.exception("%s: turn broken off", self.name, extra={"repeat": f"source-turn:{self.name}"})
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if next_at is None else self._loop.call_later(max(0.0, next_at - now), self._turn_soon)
+        self._timer = None
+        if next_at is not None:
+            self._timer = self._loop.call_later(max(0.0, next_at - now) + self.slack_s, self._turn_soon)
 
     def _do_turn(self, now: float) -> float | None:
         """Returns when the next turn is due."""

@@ -1,0 +1,99 @@
+"""When a source has its turn after a datagram."""
+
+import asyncio
+
+import msgspec
+
+from aoabridge.adapters.nt import NtClient, NtSettings
+from aoabridge.bridge.core import BridgeCore, CoreSettings
+from aoabridge.config import default_config
+from aoabridge.config.sections import SourcesSettings
+from aoabridge.daemon.relay import Relay
+from aoabridge.daemon.sources import SLACK_S, SourceHost, source_hosts
+from aoabridge.sources.base import Address
+from aoabridge.sources.frc import FrcSettings, FrcSource
+from aoabridge.sources.settings import TeleopSettings
+
+SENDER = ("127.0.0.1", 1110)
+
+
+def new_relay() -> Relay:
+    return Relay(BridgeCore(CoreSettings()), NtClient(NtSettings("test"), wake=lambda: None))
+
+
+def watched(host: SourceHost) -> list[int]:
+    """How many datagrams the source had heard at each of its turns."""
+    heard, turns = [0], []
+    on_tick = host.source.on_tick
+
+    def hear(endpoint_key: str, data: bytes, sender: Address, now: float) -> None:
+        heard[0] += 1
+
+    def tick(now: float) -> None:
+        turns.append(heard[0])
+        on_tick(now)
+
+    host.source.on_datagram, host.source.on_tick = hear, tick  # type: ignore[method-assign]
+    return turns
+
+
+def test_datagrams_that_come_together_share_a_turn() -> None:
+    async def run() -> list[int]:
+        relay = new_relay()
+        host = SourceHost("frc:ds", FrcSource(FrcSettings(name="ds"), "pi"), relay)
+        host.gather_s = 0.01
+        turns = watched(host)
+        host._on_datagram("a", b"", SENDER)
+        await asyncio.sleep(0)
+        host._on_datagram("b", b"", SENDER)
+        async with asyncio.timeout(5):
+            while not turns:
+                await asyncio.sleep(0.001)
+        await host.stop()
+        relay.close()
+        return turns
+
+    assert asyncio.run(run()) == [2]
+
+
+def test_a_datagram_does_not_wait_where_an_answer_may_be_due() -> None:
+    async def run() -> list[int]:
+        relay = new_relay()
+        host = SourceHost("frc:ds", FrcSource(FrcSettings(name="ds"), "pi"), relay)
+        turns = watched(host)
+        host._on_datagram("a", b"", SENDER)
+        await asyncio.sleep(0)
+        await host.stop()
+        relay.close()
+        return turns
+
+    assert asyncio.run(run()) == [1]
+
+
+def test_a_stopped_source_has_no_turn_that_was_under_way() -> None:
+    async def run() -> list[int]:
+        relay = new_relay()
+        host = SourceHost("frc:ds", FrcSource(FrcSettings(name="ds"), "pi"), relay)
+        host.gather_s = 0.001
+        turns = watched(host)
+        host._on_datagram("a", b"", SENDER)
+        await host.stop()
+        await asyncio.sleep(0.01)
+        relay.close()
+        return turns
+
+    assert asyncio.run(run()) == []
+
+
+def test_only_sources_that_answer_nobody_gather() -> None:
+    async def run() -> dict[str, tuple[bool, float]]:
+        relay = new_relay()
+        sources = SourcesSettings(
+            frc=(FrcSettings(enabled=True, name="ds"),), teleop=(TeleopSettings(enabled=True, name="cab"),)
+        )
+        config = msgspec.structs.replace(default_config(), sources=sources)
+        hosts = source_hosts(config, relay, lambda: 0.0)
+        relay.close()
+        return {host.name: (host.gather_s > 0, host.slack_s) for host in hosts}
+
+    assert asyncio.run(run()) == {"frc:ds": (True, SLACK_S), "teleop:cab": (False, 0.0)}
