@@ -346,7 +346,14 @@ class Observer:
             dropped=totals["dropped"],
             refused_puts=totals["refused_puts"],
             bad_lines=totals[GARBAGE],
+            counters=self._inner_counters(),
         )
+
+    def _inner_counters(self) -> dict[str, int]:
+        core, nt = self._relay.core, self._relay.nt
+        late = {"puts_refused_late": core.desk.counters["puts_refused_late"]}
+        found = {**core.fanout.counters, **late, **nt.counters}
+        return {name: count for name, count in found.items() if count and name not in USUAL}
 
 
 def _wall_trusted() -> bool:
@@ -354,4 +361,5 @@ def _wall_trusted() -> bool:
     return time.time() > MIN_WALL_S
 
 
+USUAL = frozenset({"nt_sets", "nt_flushes", "nt_own_echoes", "nt_losses"})  # the robot's flaps say the last
 MIN_WALL_S = 1_735_689_600  # 2025-01-01: this program is younger

@@ -124,6 +124,7 @@ def _relay(inputs: SnapshotInputs) -> dict[str, Any]:
         "dropped": relay.dropped,
         "refused_puts": relay.refused_puts,
         "bad_lines": relay.bad_lines,
+        "counters": dict(relay.counters),
     }
 
 

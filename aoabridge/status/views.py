@@ -84,6 +84,8 @@ class RelayView(msgspec.Struct, frozen=True):
     dropped: int = 0
     refused_puts: int = 0
     bad_lines: int = 0
+    counters: dict[str, int] = msgspec.field(default_factory=dict)
+    """What went by halves inside, by name: skipped values, refused schemas, text that is none; nothing that is 0."""
 
 
 class HostView(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from fakes.core_rig import CoreRig
 
 class FakeNt:
     def __init__(self) -> None:
+        self.counters: dict[str, int] = {"nt_sets": 5, "nt_bad_utf8": 0}
         self.address: str | None = None
         self.targets: tuple[str, ...] = ("10.64.58.2:5810",)
         self.blocked = False

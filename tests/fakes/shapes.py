@@ -55,6 +55,7 @@ class Relay(msgspec.Struct):
     robot_to_phone_hz: float
     phone_to_robot_hz: float
     put_errors: dict[str, int]
+    counters: dict[str, int]
 
 
 class Host(msgspec.Struct):
