@@ -1,55 +1,89 @@
 """Breaks everything around a running bridge, at random from a seed, and judges all that phones and robot saw.
 
-    python tests/faults/campaign.py [--minutes N] [--seed S] [--kind NAME] [--write]
+    python tests/faults/campaign.py [--minutes N] [--seed S] [--kind NAME] [--json FILE] [--record FILE] [--write]
+    python tests/faults/campaign.py --table FILE... [--write]
 
-Exits with 1 if anything was wrong; the same seed brings the same faults. ``--write`` makes docs/reliability.md of it.
+Exits with 1 if anything was wrong; the same seed brings the same faults. ``--table`` adds up the results of several
+runs, ``--write`` puts them into docs/reliability.md.
 """
 
 import argparse
-import fcntl
-import random
-import signal
-import socket
+import json
 import sys
 import threading
 import time
 from collections import Counter, defaultdict
+from contextlib import ExitStack
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
 
-from faults.oracles import Judge, Span  # noqa: E402 (below the path)
+from faults.document import put_section  # noqa: E402 (below the path)
+from faults.ground import SmallDisk, WallClock  # noqa: E402
+from faults.injections import Injector, NotInjectedError  # noqa: E402
+from faults.lives import Figures, Lives  # noqa: E402
+from faults.oracles import Judge  # noqa: E402
 from faults.parts import RobotProcess, Traffic  # noqa: E402
-from faults.report import table, write  # noqa: E402
+from faults.record import keep  # noqa: E402
+from faults.report import table  # noqa: E402
 from faults.schedule import KINDS, PHONES, Fault, faults  # noqa: E402
+from faults.stall import StallWatch  # noqa: E402
 from rig.main_job import MainJob  # noqa: E402
 from rig.nt_process import free_port  # noqa: E402
 
 HEAL_S = 3.0
 GIVE_UP_S = 20.0
-REPLUG_S = 3.2  # a hand, not the phone itself: no ladder
-# The known app subscribes its pose a second after the rest. If a daemon dies in between, or a stalled endpoint loses
-# the first of the two, the bridge hears the pose alone and takes it for all that the app wants, until the app repeats
-# everything after a minute. Neither fault is injected in that second.
-SUBSCRIBED_S = 1.5
-STEADY_FIRST = 3  # faults until the daemon has met everything once and its memory is what it needs
-MAX_MIB, MAX_THREADS, MAX_DESCRIPTORS = 24, 2, 4
-LOG_LINES_PER_FAULT = 40
-PIPE_SIZE = 1031  # F_SETPIPE_SZ
-CONFIG = '\n[sources]\nfrc = {{ enabled = true, listen = ["ds2rio-udp:{udp}"] }}\n'
+# What a minute must bring: 500 unplugs and 100 server restarts in five runs of twelve minutes.
+QUOTAS = {"unplugs at a random byte": 100 / 12, "server restarts": 20 / 12}
+OVERTIME = 1.5  # a slow machine gets so much of the time more to bring it
+CONFIG = """
+[sources]
+frc = {{ enabled = true, listen = ["ds2rio-udp:{udp}"] }}
+[record]
+enabled = true
+rotate_mib = 1
+keep_mib = 4
+min_free_mib = 2
+"""
 
 
 class Campaign:
     """One run. ``judge`` holds what was wrong, ``healed`` the recovery times per kind."""
 
-    def __init__(self, seed: int, kinds: list[str] | None = None) -> None:
+    def __init__(self, seed: int, kinds: list[str] | None = None, record: Path | None = None) -> None:
         self.began = time.monotonic()
-        self.rng = random.Random(seed)
+        self.seed = seed
         self.plan = faults(seed, kinds)
         self.judge = Judge()
+        self.lives = Lives()
         self.lock = threading.Lock()
-        self.udp = free_port()
+        self.injected: Counter[str] = Counter()
+        self.missed: Counter[str] = Counter()
+        self.healed: dict[str, list[float]] = defaultdict(list)
+        self._record = record
+
+    # The run.
+
+    def run(self, minutes: float) -> None:
+        """Break things for so long; the judge knows the rest."""
+        with ExitStack() as stack:
+            if self._record is not None:
+                keep(self.judge, stack.enter_context(self._record.open("w")))
+            self._build(stack)
+            self._start(stack)
+            end = time.monotonic() + minutes * 60
+            latest = end + (OVERTIME - 1) * minutes * 60
+            while not self.judge.faults and time.monotonic() < (end if self._enough(minutes) else latest):
+                if (fault := next(self.plan, None)) is None:
+                    break
+                self._round(fault)
+            self._finish()
+
+    def _enough(self, minutes: float) -> bool:
+        return all(self.injector.counts[name] >= rate * minutes for name, rate in QUOTAS.items())
+
+    def _build(self, stack: ExitStack) -> None:
         self.job = MainJob(
             {"switch_s": 0.3},
             {"name": "p2", "at": "1-2", "switch_s": 0.3},
@@ -57,64 +91,91 @@ class Campaign:
             program=HERE / "rig_phones.py",
             keys=["/load/"],
         )
+        stack.enter_context(self.job)
         self.robot = RobotProcess(self.job.robot.port, self.judge, self.lock)
-        self.traffic = Traffic(self.job.phones.root / "rig.sock", PHONES, self.judge, self.lock)
-        self.injected: Counter[str] = Counter()
-        self.healed: dict[str, list[float]] = defaultdict(list)
-        self.losses: list[Span] = []
-        self.sockets = {"p1": "1-1", "p2": "1-2"}
-        self.steady: tuple[int, int, float] | None = None
-        self.of_daemon = Counter[str]()
+        stack.callback(self.robot.kill)
+        self.injector = Injector(self.job, self.robot, self.judge, self.lock, self.seed)
+        self.injector.on_daemon = self.lives.begin
+        self.injector.udp = free_port()
+        self.injector.config = CONFIG.format(udp=self.injector.udp)
+        directory = self.job.phones.directory
+        disk = None
+        try:
+            disk = SmallDisk(directory / "disk")
+        except PermissionError as error:
+            print(f"no disk-full: {error}", file=sys.stderr)
+        else:
+            stack.callback(disk.close)
+        self.injector.surround(WallClock(directory), disk)
+        stack.callback(self._stop_daemon)  # before its disk goes
 
-    # The run.
-
-    def run(self, minutes: float) -> None:
-        with self.job:
-            self.start()
-            end = time.monotonic() + minutes * 60
-            while time.monotonic() < end and not self.judge.faults:
-                self.round()
-            self.finish()
-
-    def start(self) -> None:
+    def _start(self, stack: ExitStack) -> None:
         self.robot.start()
-        self.job.start_daemon(config=CONFIG.format(udp=self.udp))
+        self.injector.start_daemon()
         for name in PHONES:
             self.job.phones.do("plug", name)
+        self.traffic = Traffic(self.job.phones.root / "rig.sock", PHONES, self.judge, self.lock)
         self.traffic.start()
-        self.until_live("start", time.monotonic(), 2 * GIVE_UP_S)
+        stall = StallWatch(self._pids, lambda end, seconds: self._tell("on_stall", end, seconds))
+        stall.start()
+        stack.callback(stall.stop)
+        self._until_live("start", time.monotonic(), 2 * GIVE_UP_S)
 
-    def round(self) -> None:
+    def _stop_daemon(self) -> None:
+        if self.job.daemon is not None and self.job.daemon.process.poll() is None:
+            self.job.stop_daemon()
+
+    def _pids(self) -> list[int]:
+        """Everybody on the way of a message; a daemon that is just being started is none."""
+        processes = [getattr(self.job.daemon, "process", None), self.robot.process]
+        return [self.job.phones.pid, *(process.pid for process in processes if process is not None)]
+
+    def _tell(self, name: str, *arguments: object) -> None:
+        with self.lock:
+            getattr(self.judge, name)(*arguments)
+
+    def _round(self, fault: Fault) -> None:
         """One fault, or several of which the next comes before the last has healed; then all must be well."""
-        began = time.monotonic()
         kinds = []
+        injector = self.injector
+        injector.over_at = 0.0
         while True:
-            fault = next(self.plan)
-            kinds.append(fault.kind)
-            self.injected[fault.kind] += 1
-            self.of_daemon["faults"] += 1
             print(f"{time.monotonic() - self.began:6.1f} {fault.kind} {fault.phone} {fault.size:.2f}", file=sys.stderr)
-            getattr(self, "do_" + fault.kind.replace("-", "_"))(fault)
+            try:
+                injector.do(fault)
+            except NotInjectedError as error:
+                self.missed[f"{fault.kind}: {error}"] += 1
+            except (OSError, ValueError, AssertionError):
+                time.sleep(0.5)
+                if not self._ended(fault.kind):
+                    raise
+                return
+            else:
+                kinds.append(fault.kind)
+                self.injected[fault.kind] += 1
+            injector.of_daemon["faults"] += 1
             if not fault.together:
                 break
-        ended = time.monotonic()
-        name = kinds[0] if len(kinds) == 1 else "several at once"
-        took = self.until_live(name, ended, GIVE_UP_S)
-        now = time.monotonic()
-        for phone in PHONES:
-            self.traffic.breaks[phone].append(Span(began, now))
-        if any(kind.startswith(("robot", "daemon")) for kind in kinds):
-            self.losses.append(Span(began, now))
-        if took is None or took > HEAL_S:
-            self.wrong(
-                f"{' + '.join(kinds)}: {'never' if took is None else f'{took:.2f} s'} until all was live{self.shown()}"
-            )
-        else:
-            self.healed[name].append(took)
-        self.look_at_daemon()
+            fault = next(self.plan)
+        time.sleep(max(0.0, injector.over_at - time.monotonic()))
+        if kinds:
+            self._until_well(kinds, injector.over_at)
+        if self.job.daemon.process.poll() is None:
+            self._look_at_daemon()
         time.sleep(fault.after_s)
 
-    def until_live(self, what: str, since: float, seconds: float) -> float | None:
+    def _until_well(self, kinds: list[str], over_at: float) -> None:
+        name = kinds[0] if len(kinds) == 1 else "several at once"
+        took = self._until_live(name, over_at, GIVE_UP_S)
+        if self.job.daemon.process.poll() is not None:
+            return
+        if took is None or took - self.judge.stall(over_at, over_at + took) > HEAL_S:
+            waited = "never" if took is None else f"{took:.2f} s"
+            self._wrong(f"{' + '.join(kinds)}: {waited} until all was live{self._shown()}")
+        else:
+            self.healed[name].append(took)
+
+    def _until_live(self, what: str, since: float, seconds: float) -> float | None:
         """Seconds from a moment until every phone heard a value and got a put through that are younger."""
         while time.monotonic() < since + seconds:
             if self.traffic.error is not None:
@@ -123,18 +184,21 @@ class Campaign:
                 fresh = [min(self.judge.value_s[name], self.judge.put_s[name]) for name in PHONES]
             if min(fresh) > since:
                 return time.monotonic() - since
-            if self.job.daemon.process.poll() is not None:
-                self.wrong(f"{what}: the daemon has ended: {self.job.daemon.log[-3:]}")
+            if self._ended(what):
                 return None
             time.sleep(0.02)
         return None
 
-    def until_subscribed(self) -> None:
-        """Waits until every app has said all that it wants."""
-        self.until_live("before", time.monotonic(), GIVE_UP_S)
-        time.sleep(SUBSCRIBED_S)
+    def _ended(self, what: str) -> bool:
+        """Whether the daemon has, which is wrong."""
+        status = self.job.daemon.process.poll()
+        if status is None:
+            return False
+        time.sleep(0.5)  # its last words
+        self._wrong(f"{what}: the daemon has ended with {status}: {self.job.daemon.log[-30:]}")
+        return True
 
-    def shown(self) -> str:
+    def _shown(self) -> str:
         """What the daemon itself says of its phones; whether each hears too little, or is not heard."""
         with self.lock:
             ages = {name: (self.judge.value_s[name], self.judge.put_s[name]) for name in PHONES}
@@ -142,166 +206,73 @@ class Campaign:
         phones = [(view["name"], view["state"], view["subscriptions"]) for view in self.job.daemon.status()["phones"]]
         return f"; {phones}; ages {[(name, *(round(now - at, 1) for at in pair)) for name, pair in ages.items()]}"
 
-    def wrong(self, text: str) -> None:
-        with self.lock:
-            self.judge.faults.append(text)
+    def _wrong(self, text: str) -> None:
+        self._tell("on_wrong", f"at {time.monotonic() - self.began:.1f}: {text}")
 
-    def look_at_daemon(self) -> None:
-        """Threads, descriptors, memory and log of this daemon must stay what they were."""
-        figures = self.job.figures()
-        if self.of_daemon["faults"] == STEADY_FIRST or self.steady is None:
-            self.steady = figures
-            return
-        for name, now, then, more in zip(
-            ("threads", "descriptors", "MiB"),
-            figures,
-            self.steady,
-            (MAX_THREADS, MAX_DESCRIPTORS + self.of_daemon["robots"], MAX_MIB),
-            strict=True,
-        ):
-            if now > then + more:
-                self.wrong(f"{name} grew from {then:.0f} to {now:.0f}")
-        if len(self.job.daemon.log) > 50 + LOG_LINES_PER_FAULT * self.of_daemon["faults"]:
-            self.wrong(f"{len(self.job.daemon.log)} log lines for {self.of_daemon['faults']} faults")
+    def _look_at_daemon(self) -> None:
+        """Threads, descriptors, memory and log of this daemon must stay what they were, and what they always are."""
+        age, robots = self.injector.of_daemon["faults"], self.injector.of_daemon["robots"]
+        threads, descriptors, mib = self.job.figures()
+        self.lives.look(Figures(age, threads, descriptors, mib, len(self.job.daemon.log), robots))
+        for text in self.lives.faults:
+            self._wrong(text)
+        self.lives.faults.clear()
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         self.traffic.stop()
         until = time.monotonic()
+        for phone in PHONES:
+            for event in self.job.phones.do("events", phone):
+                if event["event"] in ("link end", "unplug"):
+                    self._tell("on_link_end", phone, event["t"])
+        self.robot.kill()
+        self._tell("judge_end", until)
+        self._stop_daemon()
+
+    def result(self) -> dict[str, object]:
+        """Everything that a report needs."""
         with self.lock:
-            self.judge.judge_end(self.losses, self.traffic.breaks, until)
-        self.robot.kill()
-        self.job.stop_daemon()
-
-    # Faults. Each returns when its cause is gone.
-
-    def do_unplug(self, fault: Fault) -> None:
-        before = self.job.phones.last_event("unplug", fault.phone) or 0.0
-        step = self.rng.choice(("read", "write"))
-        bytes_in = self.rng.randrange(1, 58 if step == "read" else 600)
-        self.job.phones.do("cut", fault.phone, step=step, byte=bytes_in, gap_s=REPLUG_S)
-        self.job.daemon.until(lambda: (self.job.phones.last_event("unplug", fault.phone) or 0.0) > before)
-        time.sleep(REPLUG_S)
-
-    def do_phone_reboot(self, fault: Fault) -> None:
-        self.job.phones.do("unplug", fault.phone)
-        time.sleep(REPLUG_S + 3 * fault.size)
-        self.job.phones.do("plug", fault.phone)
-
-    def do_swap(self, fault: Fault) -> None:
-        for name in PHONES:
-            self.job.phones.do("unplug", name)
-        time.sleep(REPLUG_S)
-        self.sockets = {"p1": self.sockets["p2"], "p2": self.sockets["p1"]}
-        for name in PHONES:
-            self.job.phones.do("move", name, at=self.sockets[name])
-            self.job.phones.do("plug", name)
-
-    def do_app_restart(self, fault: Fault) -> None:
-        gap_s = 0.2 + 2 * fault.size
-        self.job.phones.do("app_restart", fault.phone, gap_s=gap_s)
-        time.sleep(gap_s)
-
-    def do_app_deaf(self, fault: Fault) -> None:
-        self.job.phones.do("app_stop_reading", fault.phone)
-        time.sleep(0.2 + 2.5 * fault.size)
-        self.job.phones.do("app_read", fault.phone)
-
-    def do_stutter(self, fault: Fault) -> None:
-        self.job.phones.do("accept_out", fault.phone, sweep="every_split", nak_ms=5)
-
-    def do_stall(self, fault: Fault) -> None:
-        self.until_subscribed()
-        self.job.phones.do("halt", fault.phone)
-
-    def do_robot_restart(self, fault: Fault) -> None:
-        self.robot.kill()
-        time.sleep(0.1 + 2 * fault.size)
-        self.robot.variant += 1
-        self.robot.start()
-        self.of_daemon["robots"] += 1
-
-    def do_robot_frozen(self, fault: Fault) -> None:
-        self.robot.send(signal.SIGSTOP)
-        time.sleep(0.2 + 4 * fault.size)
-        self.robot.send(signal.SIGCONT)
-        self.of_daemon["robots"] += 1
-
-    def do_daemon_killed(self, fault: Fault) -> None:
-        self._restart(fault, signal.SIGKILL)
-
-    def do_daemon_restart(self, fault: Fault) -> None:
-        self._restart(fault, signal.SIGTERM)
-
-    def _restart(self, fault: Fault, how: signal.Signals) -> None:
-        self.until_subscribed()
-        self.job.stop_daemon(how)
-        time.sleep(fault.size)
-        self.job.start_daemon(config=CONFIG.format(udp=self.udp))
-        self.steady = None
-        self.of_daemon.clear()
-
-    def _reload(self, text: str, *, good: bool) -> None:
-        """A changed file, then the old one again; the daemon says of each whether it took it."""
-        daemon = self.job.daemon
-        before = daemon.config.read_text()
-        for content, taken in ((before + text, good), (before, True)):
-            draft = daemon.config.with_suffix(".new")
-            draft.write_text(content)
-            draft.replace(daemon.config)
-            daemon.process.send_signal(signal.SIGHUP)
-            daemon.until(lambda taken=taken: (not daemon.status()["config"]["errors"]) is taken)
-
-    def do_reload_good(self, fault: Fault) -> None:
-        self._reload(f"\n[relay]\nput_rate = {501 + round(fault.size * 100)}\n", good=True)
-
-    def do_reload_bad(self, fault: Fault) -> None:
-        self._reload("\n[relay]\nput_rate = 'fast'\n", good=False)
-
-    def do_udp_flood(self, fault: Fault) -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            for _ in range(2000 + round(8000 * fault.size)):
-                sender.sendto(self.rng.randbytes(self.rng.randrange(1, 200)), ("127.0.0.1", self.udp))
-
-    def do_log_blocked(self, fault: Fault) -> None:
-        """The smallest pipe, and a reader that waits: what is written must not hold the daemon up."""
-        daemon = self.job.daemon
-        assert daemon.process.stderr is not None
-        fcntl.fcntl(daemon.process.stderr, PIPE_SIZE, 4096)
-        plain, gate = daemon.log, threading.Event()
-
-        class Blocked(list):
-            def append(self, line: str) -> None:
-                gate.wait()
-                super().append(line)
-
-        daemon.log = Blocked(plain)
-        garbage = 'no json at all\n{"action":"put","key":"$x","value":1}\n' * 20
-        end = time.monotonic() + 1 + 2 * fault.size
-        while time.monotonic() < end:
-            self.job.phones.do("say", fault.phone, text=garbage)
-            time.sleep(0.1)
-        gate.set()
+            return {
+                "seed": self.seed,
+                "minutes": (time.monotonic() - self.began) / 60,
+                "injected": dict(self.injected),
+                "without_effect": dict(self.missed),
+                "healed": dict(self.healed),
+                "counts": {**self.judge.counts, **self.injector.counts},
+                "daemons": len(self.lives.lives),
+                "stall_s": self.judge.stall(0.0, time.monotonic()),
+                "faults": list(self.judge.faults),
+            }
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="./dev faults")
+    parser = argparse.ArgumentParser(prog="./dev faults", description=__doc__)
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--kind", action="append", choices=list(KINDS), help="only faults of this kind (again for more)"
     )
-    parser.add_argument("--write", action="store_true", help="make docs/reliability.md of the run")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the result for --table")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="all that was judged, as JSON lines")
+    parser.add_argument("--table", type=Path, nargs="+", metavar="FILE", help="no run: add up the results of runs")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
     options = parser.parse_args(arguments)
-    campaign = Campaign(options.seed, options.kind)
-    campaign.run(options.minutes)
-    text = table(campaign.injected, campaign.healed, campaign.judge.counts)
+    if options.table:
+        results = [json.loads(path.read_text()) for path in options.table]
+    else:
+        campaign = Campaign(options.seed, options.kind, options.record)
+        campaign.run(options.minutes)
+        results = [campaign.result()]
+        if options.json is not None:
+            options.json.write_text(json.dumps(results[0], indent=1) + "\n")
+    text = table(results)
     print(text)
-    for fault in campaign.judge.faults[:20]:
+    wrong = [f"seed {result['seed']}: {fault}" for result in results for fault in result["faults"]]
+    for fault in wrong[:20]:
         print("WRONG:", fault)
-    print(f"seed {options.seed}, {sum(campaign.injected.values())} faults, {len(campaign.judge.faults)} wrong")
-    if options.write and not campaign.judge.faults:
-        write(text, options.minutes, options.seed)
-    return 1 if campaign.judge.faults else 0
+    if options.write and not wrong:
+        put_section("campaign", text)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

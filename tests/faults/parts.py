@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-from faults.oracles import Judge, Said, Span
+from faults.oracles import Judge
 
 __all__ = ["RobotProcess", "Traffic"]
 
@@ -81,7 +81,6 @@ class Traffic:
         self._lock = lock
         self._names = names
         self._since = dict.fromkeys(names, 0)
-        self.breaks: dict[str, list[Span]] = {name: [] for name in names}
         self.number = 0
         self.error: BaseException | None = None
         self._socket = socket.socket(socket.AF_UNIX)
@@ -96,6 +95,7 @@ class Traffic:
     def stop(self) -> None:
         self._ended.set()
         self._thread.join()
+        self.listen()
         self._file.close()
         self._socket.close()
 
@@ -119,7 +119,7 @@ class Traffic:
         self.number += 1
         for name in self._names:
             self._put(name)
-            self._listen(name)
+        self.listen()
         turn = self.number % PRESS_EVERY
         if turn == 0:
             plan = PLANS[self.number // PRESS_EVERY % len(PLANS)]
@@ -128,22 +128,28 @@ class Traffic:
             pressed = turn == FALL_AFTER
             if pressed:
                 with self._lock:
-                    self._judge.on_press(time.monotonic())
-            self._say("p1", {"action": "put", "key": "/RoboRoute/RunPlan", "value": pressed})
+                    self._judge.on_press("p1", time.monotonic())
+            said = self._say("p1", {"action": "put", "key": "/RoboRoute/RunPlan", "value": pressed})
+            if pressed and not said:
+                with self._lock:
+                    self._judge.on_unpressed()
 
     def _put(self, name: str) -> None:
-        topic, at = f"/phone/{name}", time.monotonic()
+        topic = f"/phone/{name}"
         with self._lock:
-            self._judge.on_said(Said(topic, self.number, at))
+            self._judge.on_said(topic, self.number, time.monotonic())
         if not self._say(name, {"action": "put", "key": topic, "value": self.number, "id": self.number}):
-            self.breaks[name].append(Span(at, at))
+            with self._lock:
+                self._judge.on_unsaid(topic, self.number)
 
     def _say(self, name: str, message: dict[str, object]) -> bool:
         return bool(self._do("say", name, text=json.dumps(message) + "\n"))
 
-    def _listen(self, name: str) -> None:
-        heard = self._do("hear", name, since=self._since[name])
-        assert isinstance(heard, dict)
-        self._since[name] = heard["next"]
-        with self._lock:
-            self._judge.on_lines(name, [tuple(line) for line in heard["lines"]])
+    def listen(self) -> None:
+        """Judge what the apps have heard since the last time."""
+        for name in self._names:
+            heard = self._do("hear", name, since=self._since[name])
+            assert isinstance(heard, dict)
+            self._since[name] = heard["next"]
+            with self._lock:
+                self._judge.on_lines(name, [tuple(line) for line in heard["lines"]])

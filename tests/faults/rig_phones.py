@@ -25,6 +25,20 @@ class CampaignRig(TalkingRig):
             phone.unplug()
             self.clock.call_later(gap_s, phone.plug)
 
+    def _do_cut_now(self, phone, gap_s):
+        """The transfer to cut did not come."""
+        function = phone.function
+        for pipe in (function.in_, function.out) if function is not None else ():
+            pipe.cut = None
+        if phone.plugged:
+            phone.unplug()
+            self.clock.call_later(gap_s, phone.plug)
+
+    def _do_halts_left(self, phone):
+        """Halts that no transfer has met yet."""
+        function = phone.function
+        return 0 if function is None else sum(pipe.halts_left for pipe in (function.in_, function.out))
+
     def _do_halt(self, phone):
         """Both endpoints answer STALL until the host clears the halt."""
         function = phone.function

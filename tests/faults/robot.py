@@ -26,7 +26,7 @@ TOPICS = 8
 KINDS = ("int", "double", "string", "struct")
 LAYOUTS = {"int64 t;double half": struct.Struct("<qd"), "double half;int64 t": struct.Struct("<dq")}
 HALF = 0.5  # read with the wrong layout it is no time at all
-HEARD = ["/phone/", "/RoboRoute/Run", "/RoboRoute/Plan"]
+HEARD = ["/phone/", "/RoboRoute/Run", "/RoboRoute/Plan", "/RoboRoute/Heartbeat"]
 
 
 def note(kind, **fields):

@@ -2,14 +2,14 @@
 
 import itertools
 import json
+from collections import Counter
 
 import pytest
 
-from faults.oracles import Judge, Said, Span
+from faults.oracles import Judge
 from faults.schedule import KINDS, faults
 
 OFFSET_US = -90_000_000
-QUIET = {"p1": [], "p2": []}
 
 
 def value(true_s, *, topic="/load/0", time_s=None, **more):
@@ -31,8 +31,20 @@ def run(run_id, at, state="RUNNING", *, still=False):
     return {"note": "run", "run_id": run_id, "state": state, "still": still, "at": round(at * 1e6)}
 
 
-def pulse(at):
-    return {"note": "got", "topic": "/RoboRoute/RunPlan", "value": True, "at": round(at * 1e6), "stamp": 0}
+def pulse(at, *, high=True):
+    return {"note": "got", "topic": "/RoboRoute/RunPlan", "value": high, "at": round(at * 1e6), "stamp": 0}
+
+
+def beat(at, value):
+    return {"note": "got", "topic": "/RoboRoute/Heartbeat", "value": value, "at": round(at * 1e6), "stamp": 0}
+
+
+def told(judge, *records):
+    """What it says at the end, after these."""
+    for name, *arguments in records:
+        getattr(judge, name)(*arguments)
+    judge.judge_end(200.0)
+    return judge
 
 
 @pytest.fixture
@@ -41,13 +53,14 @@ def judge():
     judge = Judge()
     judge.on_robot({"note": "ready", "at": 100_000_000, "offset": OFFSET_US})
     judge.on_lines("p1", [value(101.0)])
-    judge.on_said(Said("/phone/p1", 1, 101.0))
+    judge.on_said("/phone/p1", 1, 101.0)
     judge.on_robot(put(1, 101.01))
     judge.on_lines("p1", [answer(101.02, ack=1)])
-    judge.on_press(102.0)
+    judge.on_press("p1", 102.0)
     judge.on_robot(pulse(102.01))
     judge.on_robot(run(1, 102.02))
-    judge.judge_end([], QUIET, 200.0)
+    judge.on_robot(pulse(102.5, high=False))
+    judge.judge_end(200.0)
     assert judge.faults == []
     return judge
 
@@ -91,12 +104,17 @@ def test_a_struct_that_was_read_with_the_layout_of_before(judge):
     verdict(judge, "wrong layout")
 
 
+HALF_LINE = ("on_lines", "p1", [(103.0, 1, '{"key"')])
+
+
 def test_a_line_that_is_none(judge):
-    judge.on_lines("p1", [(103.0, 1, '{"key"')])
-    judge.judge_end([], {"p1": [Span(102.5, 103.5)]}, 200.0)  # a transfer failed: its half line is ended by a blank
+    told(judge, HALF_LINE, ("on_break", "p1", 102.5, 102.9))  # a transfer failed: its half line is ended by a blank
     assert judge.faults == []
-    judge.judge_end([], {"p1": [Span(103.5, 104.0)]}, 200.0)
-    verdict(judge, "no line")
+
+
+@pytest.mark.parametrize("around", [[], [("on_break", "p1", 103.1, 104.0)], [("on_break", "p2", 102.5, 103.5)]])
+def test_a_line_that_is_none_without_a_reason(judge, around):
+    verdict(told(judge, HALF_LINE, *around), "no line")
 
 
 def test_puts_that_nobody_said_and_that_come_again(judge):
@@ -107,39 +125,141 @@ def test_puts_that_nobody_said_and_that_come_again(judge):
     verdict(judge, "invented")
 
 
-def test_a_put_that_nobody_answers(judge):
-    judge.on_said(Said("/phone/p1", 2, 110.0))
-    judge.judge_end([], {"p1": [Span(111.0, 112.0)]}, 200.0)
-    judge.judge_end([], {"p1": []}, 111.0)  # may still come
-    assert judge.faults == []
-    judge.judge_end([], {"p1": [Span(100.0, 109.0)]}, 200.0)
-    verdict(judge, "never answered")
+UNANSWERED = ("on_said", "/phone/p1", 2, 110.0)
 
 
-def test_an_acked_put_that_is_not_there(judge):
-    judge.on_said(Said("/phone/p1", 2, 110.0))
-    judge.on_lines("p1", [answer(110.1, ack=2)])
-    judge.judge_end([Span(111.0, 114.0)], QUIET, 200.0)
-    assert judge.faults == []
-    judge.judge_end([Span(112.0, 114.0)], QUIET, 200.0)
-    verdict(judge, "not on the server")
+@pytest.mark.parametrize(
+    "around",
+    [
+        [("on_link_end", "p1", 110.2)],
+        [("on_break", "p1", 109.0, 110.1)],
+        [("on_deaf", "p1", 110.1, 115.0), ("on_link_end", "p1", 115.2)],  # its answer waited, and went with the link
+        [("on_stall", 111.4, 1.3), ("on_link_end", "p1", 111.5)],
+    ],
+)
+def test_a_put_that_was_lost_on_the_way_need_not_be_answered(judge, around):
+    assert told(judge, UNANSWERED, *around).faults == []
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        [],
+        [("on_link_end", "p1", 111.0)],  # long enough to answer
+        [("on_link_end", "p1", 109.5)],  # the next link
+        [("on_link_end", "p2", 110.2)],
+        [("on_break", "p1", 100.0, 109.0)],
+        [("on_deaf", "p1", 110.1, 115.0)],
+        [("on_loss", 110.0, 112.0)],  # without a robot it is refused
+    ],
+)
+def test_a_put_that_nobody_answers(judge, around):
+    verdict(told(judge, UNANSWERED, *around), "never answered")
+
+
+def test_the_last_puts_may_still_be_answered(judge):
+    judge.on_said("/phone/p1", 2, 198.0)
+    assert told(judge).faults == []
+
+
+ACKED = (("on_said", "/phone/p1", 2, 110.0), ("on_lines", "p1", [answer(110.1, ack=2)]))
+
+
+def test_an_acked_put_may_go_with_the_robot(judge):
+    assert told(judge, *ACKED, ("on_loss", 111.0, 114.0)).faults == []
+
+
+@pytest.mark.parametrize("around", [[], [("on_loss", 112.0, 114.0)], [("on_loss", 105.0, 109.0)]])
+def test_an_acked_put_that_is_not_there(judge, around):
+    verdict(told(judge, *ACKED, *around), "not on the server")
 
 
 def test_a_refused_put_need_not_be_there_but_a_second_answer_is_wrong(judge):
-    judge.on_said(Said("/phone/p1", 2, 110.0))
-    judge.on_lines("p1", [answer(110.1, error={"code": "not-connected", "id": 2})])
-    judge.judge_end([], QUIET, 200.0)
+    told(judge, ("on_said", "/phone/p1", 2, 110.0), ("on_lines", "p1", [answer(110.1, error={"code": "x", "id": 2})]))
     assert judge.faults == []
     judge.on_lines("p1", [answer(110.2, ack=2)])
     verdict(judge, "answered twice")
 
 
-def test_pulses_and_runs_without_a_press(judge):
-    judge.on_robot(pulse(103.0))
-    verdict(judge, "no phone asked for")
-    judge.faults.clear()
+def test_an_answer_to_nothing(judge):
+    judge.on_lines("p1", [answer(110.2, ack=77)])
+    verdict(judge, "never said")
+
+
+PRESS, LOWERED = ("on_press", "p1", 110.0), ("on_robot", pulse(111.9, high=False))
+
+
+def pulsed(at):
+    return ("on_robot", pulse(at))
+
+
+@pytest.mark.parametrize(
+    ("records", "text"),
+    [
+        ([pulsed(110.0), LOWERED], "no phone asked for"),
+        ([PRESS, pulsed(110.1), LOWERED, pulsed(112.0), ("on_robot", pulse(112.1, high=False))], "no phone asked for"),
+        ([PRESS, pulsed(111.5), LOWERED], "1.50 s after its press"),
+        ([PRESS, ("on_link_end", "p1", 110.1), pulsed(110.6), LOWERED], "0.50 s after the end of the link of p1"),
+        (
+            [PRESS, ("on_robot", {"note": "ready", "at": 110_200_000, "offset": 0}), pulsed(110.5), LOWERED],
+            "before this",
+        ),
+        ([PRESS, pulsed(110.1)], "never taken back"),
+        ([PRESS, pulsed(110.1), ("on_robot", pulse(115.0, high=False))], "never taken back"),
+        ([PRESS, pulsed(110.1), ("on_link_end", "p1", 110.2)], "never taken back"),
+    ],
+)
+def test_pulses_that_are_wrong(judge, records, text):
+    verdict(told(judge, *records), text)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [PRESS, pulsed(110.1), LOWERED],
+        [PRESS, ("on_link_end", "p1", 110.2), pulsed(110.3), LOWERED],  # was on its way
+        [PRESS, ("on_link_end", "p2", 110.1), pulsed(110.9), LOWERED],
+        [PRESS, ("on_stall", 111.4, 0.8), pulsed(111.5), LOWERED],
+        [PRESS, ("on_loss", 110.0, 114.0, True), pulsed(114.1), ("on_robot", pulse(114.2, high=False))],
+        [PRESS, pulsed(110.1), ("on_loss", 110.3, 114.0)],
+        [PRESS],
+    ],
+)
+def test_pulses_that_are_right(judge, records):
+    for name, *arguments in records:
+        if name == "on_loss" and len(arguments) == 3:
+            judge.on_loss(*arguments[:2], frozen=True)
+        else:
+            getattr(judge, name)(*arguments)
+    judge.judge_end(200.0)
+    assert judge.faults == []
+
+
+def test_a_run_without_a_press(judge):
     judge.on_robot(run(2, 104.0))
     verdict(judge, "without a press")
+    judge.on_press("p1", 110.0)
+    judge.on_stall(112.0, 1.5)
+    judge.on_robot(run(3, 112.0))
+    verdict(judge, "run 2")
+
+
+def test_a_heartbeat_follows_no_wall_clock(judge):
+    judge.on_robot(beat(110.0, 5000.0))
+    judge.on_robot(beat(111.0, 5001.1))
+    judge.on_robot(beat(112.5, 5001.6))  # was held up
+    assert judge.faults == []
+    judge.on_robot(beat(113.0, 5004.0))
+    verdict(judge, "heartbeat stepped to +0.9 s")
+
+
+def test_a_heartbeat_that_goes_back_and_one_of_another_daemon(judge):
+    judge.on_robot(beat(110.0, 5000.0))
+    judge.on_daemon(111.0)
+    judge.on_robot(beat(112.0, 3000.0))
+    assert judge.faults == []
+    judge.on_robot(beat(113.0, 2999.0))
+    verdict(judge, "heartbeat stepped")
 
 
 def test_motion_without_a_run(judge):
@@ -149,8 +269,8 @@ def test_motion_without_a_run(judge):
 
 def test_a_schedule_comes_again_and_knows_every_kind():
     def first(seed):
-        return list(itertools.islice(faults(seed), 400))
+        return list(itertools.islice(faults(seed), 2 * sum(KINDS.values())))
 
     assert first(1) == first(1) != first(2)
-    assert {fault.kind for fault in first(1)} == set(KINDS)
+    assert Counter(fault.kind for fault in first(1)) == {kind: 2 * number for kind, number in KINDS.items()}
     assert {fault.kind for fault in itertools.islice(faults(1, ["stall"]), 20)} == {"stall"}

@@ -51,6 +51,11 @@ class TalkingPhones(UmockPhones):
         self._socket.connect(answer["socket"])
         self._file = self._socket.makefile("rw")
 
+    @property
+    def pid(self):
+        """The process of the rig."""
+        return self._process.pid
+
     def say(self, *messages, phone=None):
         """Writes messages of the app as lines; a text is written as it is. The app must have the accessory open."""
         parts = [item if isinstance(item, str) else json.dumps(item, separators=(",", ":")) + "\n" for item in messages]
