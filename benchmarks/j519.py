@@ -47,6 +47,7 @@ def rows() -> list[Row]:
     motion = Motion(1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, AXES)
     motion_values = (1, 1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, *AXES)
     uplink_bytes = _UPLINK.pack(*UPLINK_VALUES)
+    uplink_packet = teleop.decode(uplink_bytes)
     unpack, decode, pack, encode, to_struct, fields = _seconds(
         (_STATUS.unpack, (status_bytes,)),
         (j519.decode, (j519.FROM_ROBOT, status_bytes)),
@@ -55,9 +56,11 @@ def rows() -> list[Row]:
         (struct_bytes, (status,)),
         (j519.to_fields, (status,)),
     )
-    bare_uplink, uplink, fms = _seconds(
+    bare_uplink, uplink, bare_pack, uplink_encode, fms = _seconds(
         (_UPLINK.unpack, (uplink_bytes,)),
         (teleop.decode, (uplink_bytes,)),
+        (_UPLINK.pack, UPLINK_VALUES),
+        (teleop.encode, (uplink_packet,)),
         (frc_ds.decode, ("fms2ds-udp", FMS_PACKET)),
     )
     return [
@@ -69,6 +72,7 @@ def rows() -> list[Row]:
         ("j519 Status to JSON fields", fields * 1e6, None, "us"),
         ("fms2ds-udp decode, 22 octets", fms * 1e6, 4.0, "us"),
         ("teleop checked uplink decode / unpack", uplink / bare_uplink, 2.5, "x"),
+        ("teleop uplink encode / pack", uplink_encode / bare_pack, 1.6, "x"),
     ]
 
 

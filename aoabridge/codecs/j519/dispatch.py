@@ -239,7 +239,7 @@ def encode(
     bits that it had.
     """
     try:
-        return _WRITERS[byte_order][type(packet)](packet)
+        return _WRITERS[byte_order][packet.__class__](packet)  # without a call of type()
     except (KeyError, EncodeError):
         pass
     return _encode_with_care(packet, byte_order, allow_nonfinite, allow_data_style)
