@@ -6,9 +6,9 @@ from aoabridge.status import IssueBoard
 
 __all__ = ["MachineWatch"]
 
-LOOK_S = 5.0
-MAX_LAG_S = 0.2
-MAX_CPU_PERCENT = 80.0
+LOOK_S = 5.0  # a controller that is switched on is a matter of people, who see it within seconds
+MAX_LAG_S = 0.2  # a put that waits so long is felt by who drives
+MAX_CPU_PERCENT = 80.0  # of one core: the loop has but one, and needs room for bursts
 
 
 class MachineWatch:

@@ -22,10 +22,13 @@ UNITS = {
     "_pct": "%",
     "_volts": "V",
     "_amps": "A",
+    "_A": "A",
     "_bytes": "B",
     "_mbps": "Mbit/s",
     "_kmh": "km/h",
+    "_mmps": "mm/s",
     "_deg": "deg",
+    "_degps": "deg/s",
 }
 """Suffix of a topic's name -> its property ``unit``."""
 

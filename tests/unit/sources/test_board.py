@@ -1,4 +1,8 @@
-from aoabridge.sources.board import TopicBoard, cut_text
+import re
+from pathlib import Path
+
+import aoabridge.sources
+from aoabridge.sources.board import UNITS, TopicBoard, cut_text
 from aoabridge.values import Publication, Withdrawal
 
 ROOT = "/X/y/"
@@ -101,3 +105,11 @@ def test_arrays_and_units():
     assert items["Flags"].properties is None
     assert items["Current_amps"].properties == {"unit": "A"}
     assert (items["Rate_hz"].value, type(items["Rate_hz"].value)) == (2.0, float)
+
+
+def test_every_unit_in_a_topic_name_is_known():
+    text = "".join(path.read_text() for path in Path(aoabridge.sources.__file__).parent.rglob("*.py"))
+    suffixes = {f"_{found}" for found in re.findall(r'"[A-Z]+[a-z][A-Za-z0-9/]*_([A-Za-z]+)"', text)}
+    assert {"_A", "_degps", "_mmps", "_ms"} <= suffixes
+    assert suffixes <= set(UNITS)
+    assert UNITS["_mmps"] == "mm/s"
