@@ -21,6 +21,7 @@ CONFIG = Path("/etc/aoabridge/aoabridge.toml")
 ROBOT_PORT = 5810
 PACKAGES = Path("/packages")
 LONG_S = 60.0  # an emulated or busy machine
+LOOK_S = 0.1  # each look starts a program or asks the daemon; more often and an emulated machine does nothing else
 INSTALL_S = 300
 
 
@@ -33,7 +34,7 @@ def wait(what, condition, seconds=LONG_S):
             return value
         if time.monotonic() > deadline:
             raise AssertionError(f"never came: {what}")
-        time.sleep(0.02)
+        time.sleep(LOOK_S)
 
 
 def run(*command, check=True, seconds=120):
@@ -187,7 +188,7 @@ def case_install_is_ready(emulated=False):
 
 
 def case_boot_is_ready():
-    """The package is part of the image; its unit starts with the machine, without a phone and without a robot."""
+    """The package is part of the image; its unit starts with the machine, and without a robot."""
     ready_after_start()
 
 
@@ -200,8 +201,12 @@ def ready_after_start():
     assert owner == int(run("id", "-u", "aoabridge")[1])
 
 
-def case_reload_takes_the_robot():
+def choose_robot():
     CONFIG.write_text(f'[nt]\nserver = "127.0.0.1"\nport = {ROBOT_PORT}\n')
+
+
+def case_reload_takes_the_robot():
+    choose_robot()
     pid = main_pid()
     run("systemctl", "reload", UNIT)
     wait("robot connected", lambda: status()["robot"]["state"] == "connected")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes a bootable image: sh image.sh TREE KERNEL PACKAGES TESTS DRIVER IMAGE, in a mount namespace of its own. A DRIVER
-# with --short finds the package installed, as builders of images do it; without, it is there to be installed.
-# KERNEL is an unpacked Debian kernel package. Beside IMAGE: IMAGE.initrd.
+# Makes a bootable image: sh image.sh TREE KERNEL PACKAGES TESTS DRIVER IMAGE, in a mount namespace of its own. The
+# package is installed in it, as builders of images do it; its variants are there to be installed. KERNEL is an unpacked
+# Debian kernel package. Beside IMAGE: IMAGE.initrd.
 set -e
 tree=$1 kernel=$2 packages=$3 tests=$4 driver=$5 image=$6
 version=$(basename "$(echo "$kernel"/lib/modules/*)")
@@ -49,28 +49,58 @@ echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
 echo aoabridge-vm >"$root/etc/hostname"
 printf '127.0.0.1 localhost\n127.0.1.1 aoabridge-vm\n' >"$root/etc/hosts"
 : >"$root/etc/fstab"
+touch "$root/etc/.updated" "$root/var/.updated" # no catching up at the first start
+mkdir -p "$root/etc/systemd/journald.conf.d" "$root/etc/systemd/system-generators" "$root/etc/dpkg/dpkg.cfg.d"
+printf '[Journal]\nStorage=volatile\n' >"$root/etc/systemd/journald.conf.d/vm.conf"
+echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/vm"
+# An emulated processor feels each program that starts: what this machine has no use for stays out.
+for generator in "$root"/usr/lib/systemd/system-generators/*; do
+    ln -s /dev/null "$root/etc/systemd/system-generators/${generator##*/}"
+done
 units=$root/etc/systemd/system
-for unit in getty@tty1.service serial-getty@ttyS0.service console-getty.service systemd-binfmt.service \
-    e2scrub_all.timer e2scrub_reap.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer fstrim.timer \
-    systemd-timesyncd.service modprobe@drm.service modprobe@efi_pstore.service modprobe@dm_mod.service \
-    modprobe@loop.service modprobe@fuse.service sys-fs-fuse-connections.mount dev-hugepages.mount; do
+for unit in getty@tty1.service serial-getty@ttyS0.service console-getty.service getty.target systemd-binfmt.service \
+    proc-sys-fs-binfmt_misc.automount e2scrub_all.timer e2scrub_reap.service apt-daily.timer apt-daily-upgrade.timer \
+    dpkg-db-backup.timer fstrim.timer systemd-tmpfiles-clean.timer systemd-timesyncd.service systemd-logind.service \
+    systemd-user-sessions.service systemd-update-utmp.service systemd-update-utmp-runlevel.service \
+    systemd-random-seed.service systemd-sysctl.service systemd-journal-flush.service systemd-modules-load.service \
+    systemd-ask-password-console.path systemd-ask-password-wall.path dbus.service dbus.socket kmod-static-nodes.service \
+    modprobe@drm.service modprobe@efi_pstore.service modprobe@dm_mod.service modprobe@loop.service \
+    modprobe@fuse.service sys-fs-fuse-connections.mount dev-hugepages.mount dev-mqueue.mount sys-kernel-debug.mount \
+    sys-kernel-tracing.mount; do
     ln -sf /dev/null "$units/$unit"
 done
-mkdir -p "$root/unpacked" "$root/packages" "$root/tests" "$units/multi-user.target.wants"
+for unit in multi-user sysinit; do mkdir -p "$units/$unit.target.wants"; done
+mkdir -p "$root/unpacked" "$root/packages" "$root/tests"
 cp "$packages"/*.deb "$root/packages/"
-for package in "$packages"/*.deb; do
-    case $package in *_7.0.*) ;; *) dpkg-deb -x "$package" "$root/unpacked" ;; esac
-done
 cp -r "$tests/vm" "$tests/fakes" "$root/tests/"
-case $driver in
-*--short*)
-    mount -t proc proc "$root/proc"
-    for package in "$root"/packages/*.deb; do
-        DEBIAN_FRONTEND=noninteractive chroot "$root" dpkg -i "/packages/${package##*/}"
-    done
-    umount "$root/proc"
-    ;;
-esac
+mount -t proc proc "$root/proc"
+for package in "$root"/packages/*.deb; do
+    case $package in *_7.0.*) continue ;; esac
+    dpkg-deb -x "$package" "$root/unpacked"
+    DEBIAN_FRONTEND=noninteractive chroot "$root" dpkg -i "/packages/${package##*/}"
+done
+umount "$root/proc"
+
+# One phone is there before the device manager, another comes while the service starts.
+rig='/usr/bin/python3 -B /tests/vm/vhci_phone.py'
+cat >"$units/phones.service" <<UNIT
+[Unit]
+DefaultDependencies=no
+Before=systemd-udevd.service systemd-udev-trigger.service
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStartPre=/usr/sbin/modprobe vhci-hcd
+ExecStart=$rig '{"phones": [{"name": "p1", "app": "known"}, {"name": "p2", "app": "known"}]}' /run/vhci.sock p1
+StandardOutput=journal
+UNIT
+cat >"$units/second-phone.service" <<UNIT
+[Unit]
+After=phones.service
+[Service]
+Type=exec
+ExecStart=/usr/bin/python3 -B /tests/vm/plug.py /run/vhci.sock p2 /run/second-phone
+UNIT
 cat >"$units/driver.service" <<UNIT
 [Unit]
 After=multi-user.target
@@ -80,8 +110,7 @@ ExecStart=/bin/sh -c 'exec /unpacked/opt/aoabridge/*/bin/python -B /tests/vm/$dr
 StandardOutput=tty
 StandardError=tty
 TTYPath=/dev/ttyS0
-[Install]
-WantedBy=multi-user.target
 UNIT
-ln -s ../driver.service "$units/multi-user.target.wants/driver.service"
+ln -s ../phones.service "$units/sysinit.target.wants/phones.service"
+for unit in second-phone driver; do ln -s "../$unit.service" "$units/multi-user.target.wants/$unit.service"; done
 mke2fs -q -F -t ext4 -O ^has_journal -d "$root" "$image" 900M

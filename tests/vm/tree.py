@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "vm"
+DEB_WORK = ROOT / ".cache" / "deb"  # of systemd/deb/build
 PACKAGES = (
     *("systemd-sysv", "udev", "dbus", "kmod", "iproute2", "procps"),
     *("python3", "python3-systemd", "libusb-1.0-0"),

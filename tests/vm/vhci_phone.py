@@ -1,8 +1,9 @@
 """The emulated phones on the kernel's virtual host controller: real USB core, real usbfs, only the phone is not real.
 
-    python3 vhci_phone.py CASE.json SOCKET      as root, with the module vhci-hcd; Debian's own Python is enough
+    python3 vhci_phone.py CASE.json SOCKET [PHONE...]       as root, with the module vhci-hcd, by Debian's own Python
 
-A socket pair stands for the cable; its kernel end is given to the controller, the other one speaks USB/IP.
+The phones named are plugged in, and known to the kernel, when the service manager hears of readiness. A socket pair
+stands for the cable; its kernel end is given to the controller, the other one speaks USB/IP.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ from fakes.transfers import Transfer
 CONTROLLER = Path("/sys/devices/platform/vhci_hcd.0")
 HIGH_SPEED = 3
 DEVICE_ID = 0x10002
-PORT_FREE = 4
+PORT_FREE, PORT_USED = 4, 6
 PORT_S = 10.0
 SUBMIT, UNLINK, RET_SUBMIT, RET_UNLINK = 1, 2, 3, 4
 IN = 1
@@ -80,7 +81,7 @@ class Cable:
 
     def _run(self):
         try:
-            wait_until_free(self.port)
+            wait_for_port(self.port, PORT_FREE)
             if not self.cut:
                 words = f"{self.port} {self.kernels.fileno()} {DEVICE_ID} {HIGH_SPEED}"
                 (CONTROLLER / "attach").write_text(words)
@@ -169,15 +170,15 @@ class Cable:
                 self.cut = True  # unplugged
 
 
-def wait_until_free(port):
-    """The controller lets go of a port a moment after the unplug."""
+def wait_for_port(port, state):
+    """A port of the controller is used once its device has an address, and free a moment after the unplug."""
     deadline = time.monotonic() + PORT_S
     while True:
         rows = [line.split() for line in (CONTROLLER / "status").read_text().splitlines()]
-        if any(row[:1] == ["hs"] and int(row[1]) == port and int(row[2]) == PORT_FREE for row in rows):
+        if any(row[:1] == ["hs"] and int(row[1]) == port and int(row[2]) == state for row in rows):
             return
         if time.monotonic() > deadline:
-            raise TimeoutError(f"port {port} of the virtual controller stays taken")
+            raise TimeoutError(f"port {port} of the virtual controller does not become {state}")
         time.sleep(0.01)
 
 
@@ -235,11 +236,22 @@ def answer(rig, connection):
             stream.flush()
 
 
+def tell_ready():
+    """To the service manager, if one wants to know."""
+    if path := os.environ.get("NOTIFY_SOCKET"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.sendto(b"READY=1", path)
+
+
 def main():
     rig = VhciRig(json.loads(sys.argv[1]))
     server = socket.socket(socket.AF_UNIX)
     server.bind(sys.argv[2])
     server.listen(4)
+    for name in sys.argv[3:]:
+        rig.do("plug", name)
+        wait_for_port(rig.ports[rig.board.phones[name]], PORT_USED)
+    tell_ready()
     while True:
         connection, _ = server.accept()
         threading.Thread(target=answer, args=(rig, connection), daemon=True).start()
