@@ -76,7 +76,9 @@ def _install() -> Iterator[Step]:
     yield _command("udevadm", "control", "--reload")
     yield _command("udevadm", "trigger", "--subsystem-match=usb")
     yield _command("systemctl", "daemon-reload")
-    yield _command("systemctl", "enable", "--now", "aoabridge.service")
+    # Two commands: where no service manager runs, as while an image is built, only the second does nothing.
+    yield _command("systemctl", "enable", "aoabridge.service")
+    yield _command("systemctl", "start", "aoabridge.service")
 
 
 def _remove() -> Iterator[Step]:

@@ -30,7 +30,8 @@ def test_a_dry_run_shows_every_step_in_order(capsys: pytest.CaptureFixture[str])
         "udevadm control --reload",
         "udevadm trigger --subsystem-match=usb",
         "systemctl daemon-reload",
-        "systemctl enable --now aoabridge.service",
+        "systemctl enable aoabridge.service",
+        "systemctl start aoabridge.service",
     ]
     assert main(["service", "remove", "--dry-run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
