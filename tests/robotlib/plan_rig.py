@@ -118,6 +118,22 @@ class Bench:
         raise AssertionError(f"still {self.ex.state} after {limit} loops")
 
 
+def bench(plan, steps=(), drive=None, **options):
+    """A bench whose action n returns what steps[n - 1]() returns."""
+    actions = Actions()
+    for number, make in enumerate(steps, 1):
+        actions.register(number, f"Act{number}", make)
+    return Bench(json.dumps(plan), drive=drive, actions=actions, **options)
+
+
+def probes(log, *names, **options):
+    return [lambda name=name: Probe(log, name, **options) for name in names]
+
+
+def calls(log, name):
+    return [what for who, what in log if who == name]
+
+
 def seq(*children):
     return {"type": "SEQUENCE", "children": list(children)}
 

@@ -2,7 +2,7 @@
 
 import json
 
-from plan_rig import FakeDrive
+from plan_rig import FakeDrive, pose
 
 from robotlib import Actions, DriveLeaves, Inputs, PlanControl, Pose2, Settings, plan_id
 from robotlib.fitting import Robot
@@ -11,6 +11,10 @@ from robotlib.worker import InlineWorker
 
 PERIOD_US = 20_000
 TOPICS = ("run_plan", "run_pose", "run_route")
+
+
+GO = pose(5.0, 2.0)
+AWAY = pose(8.0, 2.0)
 
 
 class World:
@@ -123,3 +127,15 @@ class World:
 
 
 __all__ = ["FALSE", "PERIOD_US", "TOPICS", "TRUE", "World"]
+
+
+def running_world(plan=GO, source="phone", **options):
+    world = World(plan=plan, **options)
+    if source == "phone":
+        world.press()
+        world.loop()
+    else:
+        assert world.control.start(source)
+    world.loop(20)
+    assert world.status.state == "RUNNING"
+    return world
