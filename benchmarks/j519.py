@@ -8,8 +8,13 @@ import sys
 import timeit
 from collections.abc import Callable
 
+import msgspec
+
 from aoabridge.codecs import frc_ds, j519, teleop
+from aoabridge.codecs.frc_ds import DsControl
+from aoabridge.codecs.frc_ds.joystick import Joystick
 from aoabridge.codecs.j519.packets import Motion, Status
+from aoabridge.simulators.ds import DriverStation, DsSettings, RobotLink
 from aoabridge.sources.j519_topics import struct_bytes
 
 Row = tuple[str, float, float | None, str]
@@ -56,12 +61,13 @@ def rows() -> list[Row]:
         (struct_bytes, (status,)),
         (j519.to_fields, (status,)),
     )
-    bare_uplink, uplink, bare_pack, uplink_encode, fms = _seconds(
+    bare_uplink, uplink, bare_pack, uplink_encode, fms, joysticks = _seconds(
         (_UPLINK.unpack, (uplink_bytes,)),
         (teleop.decode, (uplink_bytes,)),
         (_UPLINK.pack, UPLINK_VALUES),
         (teleop.encode, (uplink_packet,)),
         (frc_ds.decode, ("fms2ds-udp", FMS_PACKET)),
+        (frc_ds.decode, ("ds2rio-udp", six_joysticks())),
     )
     return [
         ("j519 checked Status decode / unpack", decode / unpack, 2.0, "x"),
@@ -71,9 +77,21 @@ def rows() -> list[Row]:
         ("j519 Status to NT struct", to_struct * 1e6, None, "us"),
         ("j519 Status to JSON fields", fields * 1e6, None, "us"),
         ("fms2ds-udp decode, 22 octets", fms * 1e6, 4.0, "us"),
+        ("frc_ds decode, a control datagram with 6 joysticks", joysticks * 1e6, 40.0, "us"),
         ("teleop checked uplink decode / unpack", uplink / bare_uplink, 2.5, "x"),
         ("teleop uplink encode / pack", uplink_encode / bare_pack, 1.6, "x"),
     ]
+
+
+def six_joysticks() -> bytes:
+    """A control datagram of a driver station with all the joysticks that it can have."""
+    link = RobotLink(DriverStation(DsSettings(), 0.0), 0.0)
+    for second in range(3):  # the joysticks come behind what is told once
+        link.on_tick(float(second))
+        control = frc_ds.decode("ds2rio-udp", link.take_datagrams()[-1])
+    assert isinstance(control, DsControl)
+    joystick = next(tag for tag in control.tags if isinstance(tag, Joystick))
+    return frc_ds.encode("ds2rio-udp", msgspec.structs.replace(control, tags=(joystick,) * 6))
 
 
 def main() -> int:

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.limits import limited_by
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCUMENT: Final = ROOT / "docs" / "performance.md"
 BEGIN: Final = "<!-- figures: ./dev bench --report -->\n"
@@ -23,31 +25,8 @@ TITLES: Final = {
     "libusb": "Over real libusb",
     "load": "Load",
     "overload": "Overload",
+    "sources": "Sources",
     "startup": "Start, memory, idling",
-}
-LIMITS: Final = {  # beginning of a row's name -> what limits it now; the longest that fits counts
-    "NT to phone": "two thread changes more than the floor: poller to loop, loop to writer",
-    "put to robot": "the way over two sockets; p99 a put within 5 ms of another flush",
-    "added latency down": "cold caches: the same steps cost a fifth when they run without a pause",
-    "added latency up": "reader to loop, then the flush",
-    "puts of one key": "5 ms between two flushes, which is ntcore's",
-    "one topic at 100 Hz": "the same as NT to phone",
-    "second subscribe": "two thread changes",
-    "robot without flush": "ntcore's own period of 100 ms",
-    "50 x 100 Hz": "nothing: the writer is idle most of the time",
-    "300 x 20 Hz": "two transfers of 16 KiB a round",
-    "300 x 50 Hz": "ntcore's event objects, then building lines",
-    "CPU per value": "cold caches: a round touches 100 topics instead of 10; the core alone does not grow",
-    "CPU per value and phone": "the poller's share is paid once for all phones",
-    "100 000/s on": "ntcore's event objects: a third of a core",
-    "100 000/s, phone": "a waiting value is a mark on its topic",
-    "exec to READY": "importing ntcore, orjson and our own modules",
-    "aoabridge ": "starting Python",
-    "idle": "half of it the loop's two snapshots a second, the rest ntcore's and the poller's threads",
-    "RSS": "ntcore and Python's modules",
-    "5 000 topics": "announcements, then one value each",
-    "libusb": "the emulation: an ioctl is a message to another process",
-    "event to update": "ntcore's bindings: a new wrapper for each access",
 }
 
 
@@ -95,9 +74,3 @@ def rendered(suite: str, results: Sequence[list[Any]]) -> tuple[str, int]:
 def figure(value: float) -> str:
     """Three digits."""
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
-
-
-def limited_by(name: str) -> str:
-    """What limits a figure."""
-    fitting = [beginning for beginning in LIMITS if name.startswith(beginning)]
-    return LIMITS[max(fitting, key=len)] if fitting else ""
