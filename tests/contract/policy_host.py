@@ -7,21 +7,18 @@ from aoabridge.bridge.link import LinkInfo
 from aoabridge.daemon.settings import core_settings, device_rules, identity
 from aoabridge.errors import UsbError
 from aoabridge.phone.aoa import (
-    CONTROL_TIMEOUT_MS,
     IN_BACKLOG_TIMEOUT_MS,
     IN_READ_BYTES,
     IN_TIMEOUT_MS,
     OUT_TIMEOUT_MS,
-    Candidate,
-    accessory_candidates,
     handshake,
-    parse_protocol,
 )
 from aoabridge.phone.port import ClearHalts, Close, Open, PortState, Probe, Reopen, Reset
 from aoabridge.phone.ports import PortTable
 from aoabridge.values import Announced, Connected, PutOp, PutResult, Update
 from contract.hostconfig import usb_device
-from contract.tasks import Call, Task
+from contract.policy_usb import KINDS, PolicyUsb
+from contract.tasks import Task
 
 __all__ = ["PolicyHost"]
 
@@ -32,8 +29,6 @@ BACKLOG_S = 0.5
 STALLED_S = 2.0
 ERROR_WINDOW_S = 1.0
 TOLERATED = {"PIPE": 2, "IO": 3, "OTHER": 3, "OVERFLOW": 3}
-KINDS = {-32: "PIPE", -75: "OVERFLOW", -108: "NO_DEVICE", -71: "IO", -2: "TIMEOUT"}
-CLAIM_KINDS = {-16: "BUSY", -19: "NO_DEVICE", -2: "NOT_FOUND"}
 
 
 class _Link:
@@ -62,6 +57,7 @@ class PolicyHost:
     """One run of the daemon; `rig` gives board, clock and the record of what happens."""
 
     def __init__(self, rig, config):
+        self.usb = PolicyUsb(rig.board, self)
         self.rig = rig
         self.clock = rig.clock
         self.alive = True
@@ -230,7 +226,7 @@ class PolicyHost:
             self._end_link(port_id)
             result = None
             try:
-                self._inject("reset", "reset", device)
+                self.usb.inject("reset", "reset", device)
                 phone.reset()
             except UsbError as error:
                 result = error
@@ -246,71 +242,14 @@ class PolicyHost:
             self._perform(self.table.on_result(port_id, step, result, self._now()))
             self._turn()
 
-    def _error(self, kind, step, device):
-        return UsbError(f"{step}: {kind}", errno=None, kind=kind, step=step, port=device.port)
-
-    def _find(self, device, step="open"):
-        """The phone behind a snapshot; UsbError if it is gone or may not be opened."""
-        for phone in self.rig.board.phones.values():
-            if phone.mode is not None and self.rig.board.address(phone) == device.address:
-                phone.reached("open")
-                self._inject("open", step, device)
-                if phone.mode is not None:
-                    return phone
-        raise self._error("NOT_FOUND", step, device)
-
-    def _inject(self, op, step, device):
-        entry = self.rig.board.injector.take(op)
-        if entry is not None:
-            raise self._error(entry["error"], step, device)
-
     def _probe(self, port_id, device):
         """The handshake; a generator for Task."""
         yield 0.002
         try:
-            result = yield from self._handshake(device)
+            result = yield from self.usb.handshake(device, self._requests)
         except UsbError as error:
             result = error
         self._answer(port_id, "probe", result)
-
-    def _handshake(self, device):
-        phone = self._find(device)
-        version = 0
-        for request in self._requests:
-            try:
-                reply = yield from self._control(phone, request, device)
-            except UsbError:
-                if request.step != "start":
-                    raise
-                continue
-            if request.step == "get_protocol":
-                version = parse_protocol(reply)
-                if version == 0:
-                    return 0
-        return version
-
-    def _control(self, phone, request, device):
-        setup = (
-            request.request_type,
-            request.request,
-            request.value,
-            request.index,
-            request.length or len(request.data),
-        )
-        entry = self.rig.board.injector.take(request.step.split(":")[0])
-        if entry is not None:
-            phone.recorder.vendor_request(request.request, request.index, request.data)
-            raise self._error(entry["error"], request.step, device)
-        transfer = yield Call(
-            lambda transfer: phone.submit_control(transfer, setup),
-            phone.cancel_control,
-            CONTROL_TIMEOUT_MS / 1000,
-            data=request.data,
-            length=setup[4],
-        )
-        if transfer.status:
-            raise self._error(KINDS[transfer.status], request.step, device)
-        return bytes(transfer.buffer)
 
     def _open(self, port_id, action, again):
         yield 0.001
@@ -320,7 +259,7 @@ class PolicyHost:
             self._take_back(again)
             again.phone.release(again.chosen.number, self)
         try:
-            phone, chosen, count = self._claimed(action)
+            phone, chosen, count = self.usb.claimed(action)
         except UsbError as error:
             if again is not None:
                 self._end_link(port_id)
@@ -334,32 +273,6 @@ class PolicyHost:
         if link.outgoing is not None:
             link.outgoing = None
             self.core.on_bytes_accepted(link.ident, 0, self._now(), error=True)
-
-    def _claimed(self, action):
-        phone = self._find(action.device)
-        candidates = accessory_candidates(
-            Candidate(
-                number=item.number,
-                klass=item.triple[0],
-                subclass=item.triple[1],
-                protocol=item.triple[2],
-                endpoints=tuple((end.address, end.kind, end.packet_size) for end in item.endpoints),
-                text=item.text,
-            )
-            for item in phone.view.interfaces
-        )
-        if not candidates:
-            return phone, None, 0
-        if action.device.configuration == 0:
-            self._inject("set_configuration", "set_configuration", action.device)
-            phone.set_configuration(1)
-        chosen = candidates[action.turn % len(candidates)]
-        phone.reached("claim")
-        self._inject("claim", "claim", action.device)
-        result = phone.claim(chosen.number, self)
-        if result < 0:
-            raise self._error(CLAIM_KINDS[result], "claim", action.device)
-        return phone, chosen, len(candidates)
 
     def _begin_link(self, port_id, phone, chosen, action, again):
         now = self._now()
@@ -391,7 +304,7 @@ class PolicyHost:
         phone = link.phone
         while True:
             timeout_ms = IN_BACKLOG_TIMEOUT_MS if backlog else IN_TIMEOUT_MS
-            transfer = yield from self._bulk(link, phone, link.in_address, timeout_ms, length=IN_READ_BYTES)
+            transfer = yield from self.usb.bulk(phone, link.in_address, timeout_ms, length=IN_READ_BYTES)
             data = bytes(transfer.buffer)
             if transfer.status in (0, -2):
                 if data:
@@ -411,7 +324,7 @@ class PolicyHost:
 
     def _write(self, link, data):
         """One transfer of the writer thread."""
-        transfer = yield from self._bulk(link, link.phone, link.out_address, OUT_TIMEOUT_MS, data=data)
+        transfer = yield from self.usb.bulk(link.phone, link.out_address, OUT_TIMEOUT_MS, data=data)
         link.outgoing = None
         port_id = next((port_id for port_id, other in self._links.items() if other is link), None)
         if port_id is None or link.ident not in self.core.links:
@@ -430,20 +343,6 @@ class PolicyHost:
             self.core.on_bytes_accepted(link.ident, 0, self._now(), error=True)
         self._turn()
 
-    def _bulk(self, link, phone, endpoint, timeout_ms, **fields):
-        op = "read" if endpoint & 0x80 else "write"
-        pipe = phone.pipe(endpoint)
-        entry = self.rig.board.injector.take(op, has_data=op == "write" or (pipe is not None and not pipe.idle))
-        call = Call(phone.submit, phone.cancel, timeout_ms / 1000, endpoint=endpoint, **fields)
-        if entry is None:
-            return (yield call)
-        transfer = call.transfer
-        if op == "read" and entry.get("moved") and pipe is not None:
-            transfer.buffer += pipe.take(entry["moved"])
-        yield 0.001
-        transfer.finish({"PIPE": -32, "OVERFLOW": -75, "NO_DEVICE": -108, "TIMEOUT": -2}.get(entry["error"], -71))
-        return transfer
-
     def _ends(self, link, status):
         """Whether an error of a transfer ends the link."""
         kind, now = KINDS[status], self._now()
@@ -457,7 +356,7 @@ class PolicyHost:
     def _lost(self, port_id, link, status, step):
         if self.alive and self._links.get(port_id) is link:
             device = self.table.machine(port_id).device or self.table.machine(port_id).last_device
-            self._answer(port_id, "link", self._error(KINDS[status], step, device))
+            self._answer(port_id, "link", self.usb.error(KINDS[status], step, device))
 
     # the end
 
@@ -477,7 +376,7 @@ class PolicyHost:
             data = self.core.take_bytes(link.ident, self._now())
             if not data:
                 break
-            transfer = yield from self._bulk(link, link.phone, link.out_address, OUT_TIMEOUT_MS, data=data)
+            transfer = yield from self.usb.bulk(link.phone, link.out_address, OUT_TIMEOUT_MS, data=data)
             self.core.on_bytes_accepted(link.ident, transfer.moved, self._now(), error=transfer.status not in (0, -2))
             if transfer.status not in (0, -2):
                 break
