@@ -91,3 +91,36 @@ def test_endless_garbage_is_one_line_per_minute_whatever_it_says(tmp_path: Path,
         daemon.until(lambda: daemon.status()["phones"][0]["bad_lines"] > 1000)
         assert len([line for line in daemon.log[said:] if "line refused" in line]) == 1
         assert len(daemon.log[said:]) < 5
+
+
+# What stands in the way, the code that says so, and the machine: a network of its own with one address beside loopback.
+NO_WAY = {
+    "refused": ('server = "127.0.0.1"', "nt-refused", "ip addr add 10.64.58.6/24 dev lo"),
+    "silent": ('server = "10.64.58.2"', "nt-timeout", "ip addr add 10.64.58.6/32 dev lo"),
+    "team": ("team = 6458", "nt-subnet", "ip addr add 192.168.7.6/24 dev lo"),
+    "no-link": ("team = 6458", "nt-no-link", "true"),
+    "unset": ("", "nt-unset", "ip addr add 10.64.58.6/24 dev lo"),
+}
+MAX_LINES = 12
+
+
+@pytest.mark.parametrize("seconds", [5, pytest.param(600, marks=[pytest.mark.soak, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("way", NO_WAY)
+def test_a_robot_that_is_not_there_is_explained_once(tmp_path: Path, way: str, seconds: float) -> None:
+    target, code, network = NO_WAY[way]
+    lone = ("unshare", "--net", "sh", "-c", f'ip link set lo up && {network} && exec "$@"', "sh")
+    text = f"[nt]\n{target}\n[devices]\nsimulated = true\n[web]\nenabled = false\n"
+    with DaemonProcess(tmp_path, text, wrap=lone) as daemon:
+        daemon.until(lambda: code in codes(daemon), 15)
+        daemon.plug_in()
+        began = time.monotonic()
+        while time.monotonic() < began + seconds:
+            found = {found for found in codes(daemon) if found.startswith("nt-")}
+            assert code in found
+            assert found - {code} <= ({"nt-timeout"} if code == "nt-subnet" else set())
+            time.sleep(1)
+        status = daemon.status()
+        assert status["robot"]["flaps"] == 0
+        assert "nt_blocked" not in status["relay"]["counters"]  # the only reason to start the client anew
+        assert len(daemon.log) <= MAX_LINES, daemon.log
+        assert daemon.stop()[0] == 0
