@@ -53,6 +53,7 @@ class OwnValues:
 
     def __init__(self) -> None:
         self._last: dict[str, NtValue] = {}
+        self.topics = self._last.keys()  # a view: what we publish now
         self._foreign: set[str] = set()
 
     def note(self, topic: str, value: NtValue) -> None:
@@ -134,7 +135,7 @@ class EventReader:
         append = batch.events.append
         now_us = self._now_us()
         horizon_us = now_us + FUTURE_US
-        echo_possible = self._own.is_echo
+        ours, is_echo = self._own.topics, self._own.is_echo
         for event in events:
             try:
                 flags = event.flags
@@ -151,7 +152,7 @@ class EventReader:
                     value = self._replace_bad_utf8(wrapped, error)
                     if value is None:
                         continue
-                if echo_possible(topic, value):
+                if topic in ours and is_echo(topic, value):  # few topics are ours: no call for the others
                     self.own_echoes += 1
                     continue
                 if time_us <= UNSTAMPED:
