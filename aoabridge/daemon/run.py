@@ -1,6 +1,7 @@
 """``aoabridge run``: one process from lock to exit status."""
 
 import asyncio
+import faulthandler
 import logging
 import os
 import signal
@@ -248,5 +249,6 @@ def _socket_path() -> Path:
 def _die(reason: str) -> None:
     """A thread hangs in a library: closing what it uses would abort the process, so leave at once."""
     log.critical("ending the process: %s", reason)
+    faulthandler.dump_traceback(all_threads=True)  # where it hangs
     logging.shutdown()
     os._exit(Exit.INTERNAL)

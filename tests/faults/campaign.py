@@ -61,6 +61,7 @@ class Campaign:
         self.injected: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()
         self.healed: dict[str, list[float]] = defaultdict(list)
+        self._kinds = kinds
         self._record = record
 
     # The run.
@@ -81,7 +82,9 @@ class Campaign:
             self._finish()
 
     def _enough(self, minutes: float) -> bool:
-        return all(self.injector.counts[name] >= rate * minutes for name, rate in QUOTAS.items())
+        return self._kinds is not None or all(
+            self.injector.counts[name] >= rate * minutes for name, rate in QUOTAS.items()
+        )
 
     def _build(self, stack: ExitStack) -> None:
         self.job = MainJob(
@@ -116,9 +119,9 @@ class Campaign:
             self.job.phones.do("plug", name)
         self.traffic = Traffic(self.job.phones.root / "rig.sock", PHONES, self.judge, self.lock)
         self.traffic.start()
-        stall = StallWatch(self._pids, lambda end, seconds: self._tell("on_stall", end, seconds))
-        stall.start()
-        stack.callback(stall.stop)
+        self.stall = StallWatch(self._pids, lambda end, seconds: self._tell("on_stall", end, seconds))
+        self.stall.start()
+        stack.callback(self.stall.stop)
         self._until_live("start", time.monotonic(), 2 * GIVE_UP_S)
 
     def _stop_daemon(self) -> None:
@@ -226,6 +229,7 @@ class Campaign:
                 if event["event"] in ("link end", "unplug"):
                     self._tell("on_link_end", phone, event["t"])
         self.robot.kill()
+        self.stall.stop()
         self._tell("judge_end", until)
         self._stop_daemon()
 

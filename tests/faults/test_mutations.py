@@ -130,12 +130,13 @@ def never_lowered(records):
 
 
 def pulse_after_the_link(records):
-    note = records[next(index for index in notes(records, "/RoboRoute/RunPlan"))][1][0]
-    pressed = max(
-        arguments[1] for name, arguments, _ in records if name == "on_press" and arguments[1] < note["at"] / 1e6
-    )
-    records.insert(-1, ["on_link_end", ["p1", pressed + 0.001], {}])
-    note["at"] = round((pressed + 0.6) * 1e6)
+    spans = list(disturbed(records))
+    pressed = next(args[1] for name, args, _ in records if name == "on_press" and quiet(spans, args[1]))
+    notes_of = (records[index][1][0] for index in notes(records, "/RoboRoute/RunPlan"))
+    note = next(note for note in notes_of if note["value"] is True and note["at"] / 1e6 > pressed)
+    note["at"] = round((pressed + 0.9) * 1e6)
+    records.insert(0, ["on_link_end", ["p1", pressed + 0.001], {}])
+    records[:] = [record for record in records if record[0] != "on_stall"]
 
 
 def run_by_itself(records):
