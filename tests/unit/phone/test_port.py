@@ -251,3 +251,16 @@ def test_a_handshake_that_works_clears_what_failed_before() -> None:
     bench.wait(31)
     bench.result("probe", 2)
     assert (bench.machine.refusals.count, bench.machine.failed_probes.count) == (0, 0)
+
+
+def test_a_refusal_ends_a_burst() -> None:
+    bench = PortBench()
+    bench.scan(native())
+    for wait_s in (0.5, 1.0):
+        bench.result("probe", error("TIMEOUT", "get_protocol"))
+        bench.wait(wait_s)
+    bench.result("probe", 0)
+    bench.wait(30)
+    bench.take()
+    bench.result("probe", error("TIMEOUT", "get_protocol"))
+    assert bench.state is PortState.PROBING  # the first of three again

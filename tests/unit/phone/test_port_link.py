@@ -256,3 +256,32 @@ def test_a_stale_link_is_live_again_after_a_pong() -> None:
     assert bench.state is PortState.STALE
     bench.machine.on_link_status(bench.now, live=True)
     assert bench.state is PortState.LIVE
+
+
+def test_what_failed_last_is_known_until_the_port_links() -> None:
+    bench = PortBench()
+    bench.scan(accessory())
+    bench.result("open", error("BUSY", "claim"))
+    fault = bench.machine.fault
+    assert fault is not None
+    assert fault.kind == "BUSY"
+    assert bench.machine.busy_since == bench.now
+    bench.wait(0.2)
+    bench.result("open", 1)
+    assert bench.machine.fault is None
+    assert bench.machine.busy_since is None
+
+
+def test_another_interface_is_no_other_link() -> None:
+    bench = PortBench()
+    bench.scan(accessory())
+    bench.result("open", 2)
+    bench.wait(5.1)
+    bench.result("close", None)
+    bench.result("open", 2)
+    assert bench.machine.links == 1
+    bench.result("link", error("IO", "read"), 0.1)
+    bench.result("close", None)
+    bench.wait(0.5)
+    bench.result("open", 2)
+    assert bench.machine.links == 2
