@@ -16,7 +16,9 @@ from aoabridge.values import LinkId
 
 __all__ = ["Link", "LinkSink", "LinkStart", "Watcher"]
 
-JOIN_S: Final = OUT_TIMEOUT_MS / 1000 + 0.25
+# A transfer comes back after its timeout; on a machine that has no time, later. The process has to end for a thread
+# that hangs, so it is given as long as the watchdog gives it. An orderly stop has a bound of its own.
+JOIN_S: Final = OUT_TIMEOUT_MS / 1000 + 2.5
 
 
 class LinkStart(msgspec.Struct, frozen=True):
