@@ -8,12 +8,14 @@ runs, ``--write`` puts them into docs/reliability.md.
 """
 
 import argparse
+import contextlib
 import json
+import random
+import socket
 import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from contextlib import ExitStack
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -30,7 +32,7 @@ from faults.report import table  # noqa: E402
 from faults.schedule import KINDS, PHONES, Fault, faults  # noqa: E402
 from faults.stall import StallWatch  # noqa: E402
 from rig.main_job import MainJob  # noqa: E402
-from rig.nt_process import free_port  # noqa: E402
+from rig.nt_process import NtProcess, free_port  # noqa: E402
 
 HEAL_S = 3.0
 GIVE_UP_S = 20.0
@@ -46,6 +48,15 @@ rotate_mib = 1
 keep_mib = 4
 min_free_mib = 2
 """
+
+
+def kept_port() -> int:
+    """A port that no connection of anybody gets while the robot is down: below those that the kernel deals out."""
+    for port in random.SystemRandom().sample(range(15_000, 32_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no free port")
 
 
 class Campaign:
@@ -68,7 +79,7 @@ class Campaign:
 
     def run(self, minutes: float) -> None:
         """Break things for so long; the judge knows the rest."""
-        with ExitStack() as stack:
+        with contextlib.ExitStack() as stack:
             if self._record is not None:
                 keep(self.judge, stack.enter_context(self._record.open("w")))
             self._build(stack)
@@ -86,7 +97,7 @@ class Campaign:
             self.injector.counts[name] >= rate * minutes for name, rate in QUOTAS.items()
         )
 
-    def _build(self, stack: ExitStack) -> None:
+    def _build(self, stack: contextlib.ExitStack) -> None:
         self.job = MainJob(
             {"switch_s": 0.3},
             {"name": "p2", "at": "1-2", "switch_s": 0.3},
@@ -95,6 +106,7 @@ class Campaign:
             keys=["/load/"],
         )
         stack.enter_context(self.job)
+        self.job.robot = NtProcess.server(kept_port())
         self.robot = RobotProcess(self.job.robot.port, self.judge, self.lock)
         stack.callback(self.robot.kill)
         self.injector = Injector(self.job, self.robot, self.judge, self.lock, self.seed)
@@ -112,7 +124,7 @@ class Campaign:
         self.injector.surround(WallClock(directory), disk)
         stack.callback(self._stop_daemon)  # before its disk goes
 
-    def _start(self, stack: ExitStack) -> None:
+    def _start(self, stack: contextlib.ExitStack) -> None:
         self.robot.start()
         self.injector.start_daemon()
         for name in PHONES:
