@@ -241,7 +241,8 @@ class Bridge:
             for code in ("source-silent", "source-bad", "fms-info-owned"):
                 board.set(code, host.name, code in found, now, sentence=found.get(code), hold=False)
             taken = next(iter(host.bind_failures.values()), None)
-            board.set("source-bind", host.name, taken is not None, now, sentence=taken, hold=False)
+            holder = {"process": host.bind_holder or "the other program"}
+            board.set("source-bind", host.name, taken is not None, now, sentence=taken, data=holder, hold=False)
 
     def _watch_usb(self, usb: PhoneHost, now: float) -> None:
         board = self.observer.board

@@ -9,6 +9,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Final
 
+from aoabridge.adapters.holders import port_holder
 from aoabridge.adapters.lookup import look_up
 from aoabridge.adapters.udp import Address, DatagramSocket, StreamServer
 from aoabridge.config import Config
@@ -86,6 +87,8 @@ class SourceHost:
         self.name = name
         self.source = source
         self.bind_failures: dict[str, str] = {}
+        self.bind_holder = ""
+        """The program that had the last port that failed, as far as it shows."""
         self._relay = relay
         self._clock = clock
         self._loop = asyncio.get_running_loop()
@@ -96,6 +99,9 @@ class SourceHost:
         self._tasks: list[asyncio.Task[None]] = []
         self._scheduled = False
         self._stopped = False
+        self._heard: set[str] = set()  # endpoints with datagrams since the last turn
+        self._expected: set[str] = set()  # those of the last turn that had any
+        self._gathering: asyncio.TimerHandle | None = None
         self._watch: TableWatch | None = None
         self.capture: _Capture | None = None
         self.gather_s = 0.0  # how long a datagram may wait for others
@@ -160,6 +166,8 @@ class SourceHost:
                 where = endpoint.host or f"port {endpoint.port}"
                 log.warning("%s: %s: %s", self.name, where, text)
                 self.bind_failures[key] = f"{where}: {text}"
+                kind = "udp" if endpoint.kind == "udp" else "tcp"
+                self.bind_holder = await asyncio.to_thread(port_holder, endpoint.port, kind)
             return False
         self.bind_failures.pop(key, None)
         self.source.on_endpoint(key, address, self._clock())
@@ -208,11 +216,18 @@ class SourceHost:
 
     def _on_datagram(self, key: str, data: bytes, sender: Address) -> None:
         self.source.on_datagram(key, data, sender, self._clock())
-        if self.gather_s and not self._scheduled:
-            self._scheduled = True
-            self._loop.call_later(self.gather_s, self._turn)
+        if self.gather_s:
+            self._gather(key)
         else:
             self._turn_soon()
+
+    def _gather(self, key: str) -> None:
+        """Have a turn as soon as everything is there that came before the last one, or has not come for too long."""
+        self._heard.add(key)
+        if self._heard >= self._expected:
+            self._turn_soon()
+        elif self._gathering is None:
+            self._gathering = self._loop.call_later(self.gather_s, self._turn_soon)
 
     def _on_stream(self, key: str, number: int, data: bytes) -> None:
         self.source.on_stream(key, number, data, self._clock())
@@ -231,6 +246,11 @@ class SourceHost:
         self._scheduled = False
         if self._stopped:
             return
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        if self._heard:
+            self._expected, self._heard = self._heard, set()
         now = self._clock()
         next_at: float | None = now + DEFECT_PAUSE_S
         try:

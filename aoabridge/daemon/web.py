@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from aoabridge.adapters.holders import port_holder
 from aoabridge.adapters.log_ring import LogRing
 from aoabridge.adapters.web import WebServer, WebSettings
 from aoabridge.config import Config
@@ -150,10 +151,9 @@ class WebHost:
                 if not told:
                     told = True
                     log.warning("status page: port %d: %s", self._port, error, extra={"code": "web-bind-failed"})
-                self._observer.board.set(
-                    "web-bind-failed", "web", active=True, now=time.monotonic(),
-                    data={"port": self._port, "process": "the other program"},
-                )  # fmt: skip
+                holder = await asyncio.to_thread(port_holder, self._port, "tcp") or "the other program"
+                data = {"port": self._port, "process": holder}
+                self._observer.board.set("web-bind-failed", "web", active=True, now=time.monotonic(), data=data)
                 await asyncio.sleep(RETRY_S)
             else:
                 self._observer.board.clear("web-bind-failed", time.monotonic())
