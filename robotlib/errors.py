@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 __all__ = [
     "BIND_CODES",
     "MAX_TEXT",
@@ -25,18 +23,19 @@ PARSE_CODES = frozenset({
 })  # fmt: skip
 BIND_CODES = frozenset({"unknown-action", "path-not-found", "requirement-conflict", "goal-in-obstacle", "no-drive"})
 
-# Control characters, lone surrogates (not encodable) and the Unicode line breaks.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
 
 def clean(text: str, limit: int = MAX_FOREIGN) -> str:
-    """Return `text` without characters that break a line or an encoding, cut to `limit` code points."""
-    return _UNPRINTABLE.sub("", text[: limit * 4])[:limit]
+    """Return the printable characters of `text`, cut to `limit` code points.
+
+    Control characters break a line, lone surrogates an encoding, and format characters (a direction override, a byte
+    order mark) make a phone show something else than what was sent.
+    """
+    return "".join(filter(str.isprintable, text[: limit * 4]))[:limit]
 
 
 def sentence(text: str) -> str:
     """Return `text` as one line of at most MAX_TEXT code points that ends in a full stop or question mark."""
-    line = _UNPRINTABLE.sub(" ", text[: MAX_TEXT * 4]).strip()
+    line = "".join(item if item.isprintable() else " " for item in text[: MAX_TEXT * 4]).strip()
     if len(line) > MAX_TEXT:
         line = line[: MAX_TEXT - 3].rstrip() + "..."
     return line if line.endswith((".", "?")) else line[: MAX_TEXT - 1] + "."
