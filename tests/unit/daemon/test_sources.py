@@ -37,23 +37,41 @@ def watched(host: SourceHost) -> list[int]:
     return turns
 
 
-def test_datagrams_that_come_together_share_a_turn() -> None:
+def gathered(rounds: list[list[str]], gather_s: float) -> list[int]:
+    """How many datagrams had been heard at each turn, if those of a round come one after the other, then a pause."""
+
     async def run() -> list[int]:
         relay = new_relay()
         host = SourceHost("frc:ds", FrcSource(FrcSettings(name="ds"), "pi"), relay)
-        host.gather_s = 0.01
+        host.gather_s = gather_s
         turns = watched(host)
-        host._on_datagram("a", b"", SENDER)
-        await asyncio.sleep(0)
-        host._on_datagram("b", b"", SENDER)
-        async with asyncio.timeout(5):
-            while not turns:
-                await asyncio.sleep(0.001)
+        total = 0
+        for keys in rounds:
+            for key in keys:
+                host._on_datagram(key, b"", SENDER)
+                await asyncio.sleep(0)
+            total += len(keys)
+            async with asyncio.timeout(5):
+                while turns[-1:] != [total]:
+                    await asyncio.sleep(0.001)
         await host.stop()
         relay.close()
         return turns
 
-    assert asyncio.run(run()) == [2]
+    return asyncio.run(run())
+
+
+def test_datagrams_that_come_together_share_a_turn() -> None:
+    turns = gathered([["a"], ["b"], ["a", "b"], ["a", "b"]], 5.0)
+    assert turns == [1, 2, 4, 6]
+
+
+def test_a_single_link_never_waits() -> None:
+    assert gathered([["a"], ["a"], ["a"]], 5.0) == [1, 2, 3]
+
+
+def test_a_datagram_whose_partner_is_late_waits_for_a_moment_only() -> None:
+    assert gathered([["a"], ["b"], ["a", "b"], ["a"]], 0.01) == [1, 2, 4, 5]
 
 
 def test_a_datagram_does_not_wait_where_an_answer_may_be_due() -> None:
