@@ -13,14 +13,14 @@ from benchmarks.running import Row, RunningBridge, percentile, running, wait_unt
 SECONDS: Final = 3.0
 ADDED_SECONDS: Final = 11.0  # 1 000 values a second: more than 10 000 samples
 TURNS: Final = 3
-SETTLE_S: Final = 0.5  # rounds before this one started the streams up
+SETTLE_S: Final = 0.3  # rounds before this one started the streams up
 SUBSCRIPTIONS: Final = 200
 LATE_MS: Final = 20.0
 UNSTEADY: Final = 0.4  # of a period: at 100 Hz no two are within the 5 ms that ntcore wants between flushes
 
 
 def rows() -> list[Row]:
-    """Measure everything once: about 70 seconds."""
+    """Measure everything once: about a minute."""
     return [*down_rows(), *up_rows(), *added_down_rows(), *added_up_rows(), *single_key_rows(), *subscribe_rows()]
 
 

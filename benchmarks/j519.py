@@ -19,7 +19,7 @@ from aoabridge.sources.j519_topics import struct_bytes
 
 Row = tuple[str, float, float | None, str]
 
-REPEATS = 40
+REPEATS = 30
 LOOPS = 3_000
 AXES = (10.0, -20.5, 30.25, -45.0, 90.0, -179.9, 0.0, 0.0, 0.0)
 

@@ -21,7 +21,7 @@ from aoabridge.values import Put, PutOp, Update
 TOPICS: Final = 200
 OFFERED_HZ: Final = 100_000
 ROUND_S: Final = 0.005
-SECONDS: Final = 5.0
+SECONDS: Final = 3.0
 PUTS: Final = 500
 CORE_US: Final = 10.0  # 100 000 updates/s on one core
 MISSING_PERCENT: Final = 5.0  # what the robot process itself may fall short

@@ -1,6 +1,6 @@
 """More than any phone can take: 100 000 values a second, to a slow phone and to one that does not read at all.
 
-Twelve seconds each, a minute with ``./dev bench --long``.
+Nine seconds each, a minute with ``./dev bench --long``.
 """
 
 import os
@@ -20,9 +20,9 @@ TOPICS: Final = 300
 MISSING_PERCENT: Final = 1.0
 ROUND_S: Final = 0.005
 COST_S: Final = 0.002  # a slow phone: the writer is busy all the time
-SHORT_S: Final = 12.0
+SHORT_S: Final = 9.0
 LONG_S: Final = 60.0
-WARM_S: Final = {SHORT_S: 5.0, LONG_S: 10.0}
+WARM_S: Final = {SHORT_S: 4.0, LONG_S: 10.0}
 
 
 def rows() -> list[Row]:

@@ -20,7 +20,7 @@ REPEATS: Final = 7
 ROUND: Final = 100
 ROUNDS: Final = 300
 GROWTH: Final = 1.15
-SECONDS: Final = 4.0
+SECONDS: Final = 3.0
 
 
 def rows() -> list[Row]:
