@@ -327,6 +327,6 @@ def test_a_link_that_ended_between_two_looks_leaves_no_figures() -> None:
 def test_what_went_by_halves_inside_is_counted_and_what_is_usual_is_not() -> None:
     rig = ObserverRig()
     assert rig.snapshot()["relay"]["counters"] == {}
-    rig.relay.nt.counters["nt_bad_utf8"] = 2
+    rig.relay.nt.counters |= {"nt_bad_utf8": 2, "nt_coalesced": 3}
     rig.relay.core.fanout.counters["too_large"] = 1
     assert rig.snapshot()["relay"]["counters"] == {"too_large": 1, "nt_bad_utf8": 2}
