@@ -77,3 +77,22 @@ def test_files_are_written_with_the_program_that_is_installed(tmp_path: Path, mo
     assert rule.stat().st_mode & 0o777 == 0o644
     assert main(["service", "remove"]) == 0
     assert not rule.exists()
+
+
+@pytest.mark.usefixtures("visible")
+def test_a_machine_without_device_manager_gets_the_service(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, status in (("udevadm", 1), ("systemctl", 0), ("systemd-sysusers", 0)):
+        (programs / name).write_text(f"#!/bin/sh\nexit {status}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    files = {name: (folder, tmp_path / target.name) for name, (folder, target) in service_command._FILES.items()}
+    monkeypatch.setattr(service_command, "_FILES", files)
+    assert main(["service", "install"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "systemctl start aoabridge.service"
+    (programs / "systemctl").write_text("#!/bin/sh\nexit 1\n")
+    assert main(["service", "install"]) == 70
