@@ -193,10 +193,7 @@ class BridgeCore:
 
     def on_link_resync(self, ident: LinkId, now: float) -> None:
         """Inbound bytes were lost: the line they belong to is dropped."""
-        link = self.links[ident]
-        link.counters["in_resync"] += 1
-        link.decoder.resync()
-        link.reopening.on_resync(now)
+        self.links[ident].on_resync(now)
 
     def on_bytes_accepted(self, ident: LinkId, count: int, now: float, *, error: bool = False) -> None:
         """The transfer last taken is over: ``count`` bytes were accepted, or with ``error`` nobody knows how many."""

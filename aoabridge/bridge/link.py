@@ -22,6 +22,10 @@ __all__ = ["Link", "LinkInfo"]
 KEEPALIVE_S = 1.0  # frees an app stuck in read(), and is the probe of one that does not read
 PROBE_S = 0.5  # between two tries to reach an app that does not read
 BACKLOG_S = 0.5  # what an adopted phone wrote before we came is read by then
+# Unless it still comes without a pause, as from a queue: a machine that has no time reads it more slowly. An old press
+# that is taken for a new one moves a robot; a new put that is refused is put again.
+BACKLOG_GAP_S = 0.05
+BACKLOG_MAX_S = 2.0
 POLL_S = 0.05  # to see a condition that no event announces
 PING: Final = object()  # owner of a ping's line: it is not sent again, there will be a newer one
 PING_ROOM = 32  # bytes kept free in a transfer for the ping that ends it
@@ -76,6 +80,7 @@ class Link:
         self.refused_topic = ""
         self.chunk_age_s = 0.0  # how long the chunk at hand has waited for us
         self.backlog = info.adopted
+        self._backlog_since = self._chunk_at = now
         self.quiet = info.adopted
         self.closing = False
         self._half_line = info.adopted
@@ -116,10 +121,22 @@ class Link:
     # Inbound.
 
     def end_backlog(self, now: float | None = None) -> None:
-        """Everything that the phone wrote before we came has been read; with ``now`` only if time says so."""
-        if self.backlog and (now is None or now >= self.since + BACKLOG_S):
-            self.backlog = False
-            self.decoder.end_backlog()
+        """All that the phone wrote before we came has been read; with the time of a chunk only if that says so."""
+        if not self.backlog:
+            return
+        if now is not None:
+            queued, self._chunk_at = now - self._chunk_at < BACKLOG_GAP_S, now
+            if now < self._backlog_since + (BACKLOG_MAX_S if queued else BACKLOG_S):
+                return
+        self.backlog = False
+        self.decoder.end_backlog()
+
+    def on_resync(self, now: float) -> None:
+        """Inbound bytes were lost: the line they belong to is dropped, and what is old comes only now."""
+        self.counters["in_resync"] += 1
+        self.decoder.resync()
+        self._backlog_since = now
+        self.reopening.on_resync(now)
 
     def note_line(self, line: InboundLine, now: float) -> None:
         """A line came that is a message."""

@@ -203,3 +203,37 @@ def test_the_backlog_is_told_by_the_time_of_the_read_not_of_the_loop():
     assert rig.core.links[1].counters["backlog_puts_refused"] == 1
     rig.core.on_link_bytes(1, b'{"key":"/x","value":1}\n', claimed + 0.6)
     assert rig.sets() == [("/x", "int", 1)]
+
+
+PULSE = b'{"key":"/RoboRoute/RunPose","value":true}\n'
+
+
+@pytest.mark.parametrize(("gap_s", "reads"), [(0.04, 20), (0.01, 90)])
+def test_what_still_comes_without_a_pause_is_old_however_long_it_takes(gap_s, reads):
+    """A machine that has no time reads an old press late: it must not move a robot."""
+    rig = CoreRig(link=False)
+    adopt(rig)
+    for number in range(reads):
+        rig.core.on_link_bytes(1, PULSE, rig.now + number * gap_s)
+    assert rig.orders() == []
+    assert rig.core.links[1].counters["backlog_puts_refused"] == reads
+
+
+def test_an_app_that_never_pauses_is_heard_after_two_seconds():
+    rig = CoreRig(link=False)
+    adopt(rig)
+    for number in range(60):
+        rig.core.on_link_bytes(1, b'{"key":"/x","value":%d}\n' % number, rig.now + number * 0.04)
+    refused = rig.core.links[1].counters["backlog_puts_refused"]
+    assert refused == 50  # those of two seconds
+    assert len(rig.sets()) == 60 - refused
+
+
+def test_the_backlog_of_an_endpoint_that_was_halted_comes_after_the_halt():
+    rig = CoreRig(link=False)
+    adopt(rig)
+    rig.core.on_link_resync(1, rig.now + 0.6)
+    rig.core.on_link_bytes(1, b"the rest of a line\n" + PULSE, rig.now + 0.7)
+    assert rig.orders() == []
+    rig.core.on_link_bytes(1, b'{"key":"/x","value":1}\n', rig.now + 1.2)
+    assert rig.sets() == [("/x", "int", 1)]
