@@ -25,6 +25,7 @@ __all__ = ["Injector", "NotInjectedError"]
 # alone and takes it for all that the app wants, until the app repeats everything after a minute: not injected.
 SUBSCRIBED_S = 1.5
 REPLUG_S = 3.2  # a hand, not the phone itself: no ladder
+RESYNC_S = 0.3  # until the next line of an app that says ten a second
 SEEN_S = 15.0  # until a fault must have shown its effect
 CUT_S = 3.0  # until the transfer came in which a phone is to be cut off
 PIPE_SIZE = 1031  # F_SETPIPE_SZ
@@ -163,7 +164,8 @@ class Injector:
         self.job.phones.do("halt", fault.phone)
         if not self.until(lambda: self.job.phones.do("halts_left", fault.phone) == 0):
             raise NotInjectedError("nothing halted")
-        self.tell("on_break", fault.phone, began, time.monotonic())
+        # Whatever was read is dropped up to the end of the next line: it may have lost its beginning.
+        self.tell("on_break", fault.phone, began, time.monotonic() + RESYNC_S)
 
     # The robot.
 
