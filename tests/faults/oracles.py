@@ -83,6 +83,7 @@ class Judge:
     def on_daemon(self, at: float) -> None:
         """A daemon starts."""
         self._beat = None
+        self._pulses.on_daemon(at)
 
     # What phones say and hear.
 

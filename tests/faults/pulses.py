@@ -18,6 +18,7 @@ class Pulses:
         self._stalls = stalls
         self._presses: list[tuple[float, str]] = []
         self._robots: list[float] = []
+        self._daemons: list[float] = []
         self._values: list[tuple[float, bool]] = []
         self._pauses: list[Span] = []
         self._losses: list[Span] = []
@@ -33,6 +34,10 @@ class Pulses:
     def on_robot(self, at: float) -> None:
         """A robot starts."""
         self._robots.append(at)
+
+    def on_daemon(self, at: float) -> None:
+        """A daemon starts."""
+        self._daemons.append(at)
 
     def on_value(self, at: float, *, high: bool) -> None:
         """The robot hears the topic."""
@@ -76,6 +81,8 @@ class Pulses:
             faults.append(f"robot: a run pulse {at - pressed_at:.2f} s after its press at {at:.3f}")
         if any(pressed_at < robot < at for robot in self._robots):
             faults.append(f"robot: a run pulse of a press before this robot started at {at:.3f}")
+        if any(pressed_at < daemon < at for daemon in self._daemons):
+            faults.append(f"robot: a run pulse of a press before this daemon started at {at:.3f}")
         for end in link_ends:
             if pressed_at < end and at - end > STALE_S + self._late(end, at):
                 faults.append(f"robot: a run pulse {at - end:.2f} s after the end of the link of {phone} at {at:.3f}")

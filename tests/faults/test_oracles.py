@@ -204,6 +204,7 @@ def pulsed(at):
             [PRESS, ("on_robot", {"note": "ready", "at": 110_200_000, "offset": 0}), pulsed(110.5), LOWERED],
             "before this",
         ),
+        ([PRESS, ("on_daemon", 110.2), pulsed(110.5), LOWERED], "before this daemon"),
         ([PRESS, pulsed(110.1)], "never taken back"),
         ([PRESS, pulsed(110.1), ("on_robot", pulse(115.0, high=False))], "never taken back"),
         ([PRESS, pulsed(110.1), ("on_link_end", "p1", 110.2)], "never taken back"),
