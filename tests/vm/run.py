@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from vm.tree import CACHE, DEB_WORK, base_tree, locked, product, variant
+from vm.tree import CACHE, base_tree, forget, locked, product, variant
 
 HERE = Path(__file__).resolve().parent
 KERNEL_META = "linux-image-amd64"
@@ -201,14 +201,13 @@ def play(short: bool, steps: Steps) -> bool:
 def main(arguments: list[str]) -> int:
     """0 if every case passed."""
     steps = Steps()
-    if "--fresh" in arguments:
-        for place in (CACHE, DEB_WORK):
-            shutil.rmtree(place, ignore_errors=True)
-    if "--prepare" in arguments:
-        prepare(steps)
-        print(steps.table())
-        return 0
     with locked("machine"):
+        if "--fresh" in arguments:
+            forget()
+        if "--prepare" in arguments:
+            prepare(steps)
+            print(steps.table())
+            return 0
         return 0 if play("--short" in arguments, steps) else 1
 
 

@@ -22,6 +22,11 @@ PACKAGES = (
     *("python3", "python3-systemd", "libusb-1.0-0"),
 )
 WITHOUT = ("man/*", "doc/*", "locale/*", "info/*")
+# A command of many processes, none of which goes on when this one is killed.
+ENDS_WITH_US = (
+    *("setpriv", "--pdeathsig", "KILL"),
+    *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
+)
 TREE_S = 600
 BUILD_S = 300
 SOURCES = ("aoabridge", "systemd", "udev", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
@@ -34,6 +39,16 @@ def locked(name: str) -> Iterator[None]:
     with (CACHE / f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def forget() -> None:
+    """Everything that earlier runs have made, but for the locks."""
+    for place in (CACHE, DEB_WORK):
+        for path in place.glob("*"):
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.suffix != ".lock" and path.name != "lock":
+                path.unlink()
 
 
 def codename() -> str:
@@ -60,7 +75,7 @@ def base_tree() -> Path:
         shutil.rmtree(unfinished, ignore_errors=True)
         without = [f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in WITHOUT]
         command = [
-            *("mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", "--format=directory"),
+            *(*ENDS_WITH_US, "mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", "--format=directory"),
             *(f"--include={','.join(PACKAGES)}", *without, codename(), str(unfinished)),
         ]
         subprocess.run(command, check=True, timeout=TREE_S)
@@ -88,7 +103,7 @@ def product() -> Path:
             shutil.rmtree(unfinished, ignore_errors=True)
             # Less compression: the file is unpacked a minute later.
             environment = {**os.environ, "DEB_LEVEL": "1"}
-            command = [str(ROOT / "systemd" / "deb" / "build"), str(unfinished)]
+            command = [*ENDS_WITH_US, str(ROOT / "systemd" / "deb" / "build"), str(unfinished)]
             subprocess.run(command, check=True, timeout=BUILD_S, env=environment, stdout=subprocess.DEVNULL)
             unfinished.rename(folder)
     return next(folder.glob("*.deb"))
