@@ -62,8 +62,10 @@ class Injector:
         self.clock, self.disk = clock, disk
         variables = self.job.phones.environment
         variables |= clock.environment
-        # A large block comes from the kernel every time, not from what an earlier one has left: it can be refused.
-        variables["MALLOC_MMAP_THRESHOLD_"] = str(MEMORY_SLACK_BYTES)
+        # A large block comes from the kernel every time, not from what an earlier one has left nor from the room that
+        # the arena of a thread has reserved: it can be refused.
+        variables["MALLOC_MMAP_THRESHOLD_"] = variables["MALLOC_TRIM_THRESHOLD_"] = str(MEMORY_SLACK_BYTES)
+        variables["MALLOC_ARENA_MAX"] = "1"
         variables["LD_PRELOAD"] += f":{clock.library}"
         if disk is not None:
             variables["STATE_DIRECTORY"] = str(disk.path)

@@ -15,7 +15,8 @@ def table(results: Sequence[Mapping[str, Any]]) -> str:
     healed: dict[str, list[float]] = defaultdict(list)
     for result in results:
         injected.update(result["injected"])
-        missed.update({kind.partition(":")[0]: number for kind, number in result["without_effect"].items()})
+        for kind, number in result["without_effect"].items():
+            missed[kind.partition(":")[0]] += number
         counts.update(result["counts"])
         counts["daemons"] += result["daemons"]
         for kind, times in result["healed"].items():
