@@ -6,7 +6,9 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from aoabridge.adapters.control import Action, Arguments, ControlServer, Handler, Link, RequestError
 from aoabridge.adapters.logs import Logs
@@ -23,12 +25,14 @@ from aoabridge.daemon.pipes import PipeHost
 from aoabridge.daemon.recording import RecordHost
 from aoabridge.daemon.relay import Relay
 from aoabridge.daemon.settings import core_settings, device_rules, identity, nt_settings, nt_target
-from aoabridge.daemon.sources import source_hosts
 from aoabridge.daemon.surfaces import Surfaces
 from aoabridge.daemon.taps import Taps
 from aoabridge.daemon.usb_links import UsbLinks
 from aoabridge.daemon.web import PageContent, WebHost
 from aoabridge.status.views import SourceView
+
+if TYPE_CHECKING:
+    from aoabridge.daemon.sources import SourceHost
 
 __all__ = ["Bridge"]
 
@@ -37,6 +41,15 @@ SIMULATED_PORT = "simulated"
 SETTLE_STOP_S = 0.02  # what was lowered must leave before the client goes
 
 log = logging.getLogger("aoabridge.daemon")
+
+
+def _source_hosts(config: Config, relay: Relay, clock: Callable[[], float]) -> list["SourceHost"]:
+    """The hosts of the enabled sources; a bridge without any does not load their codecs."""
+    if not any(settings.enabled for kind in msgspec.structs.astuple(config.sources) for settings in kind):
+        return []
+    from aoabridge.daemon.sources import source_hosts  # noqa: PLC0415 - 4 MiB and a tenth of the start time
+
+    return source_hosts(config, relay, clock)
 
 
 class Bridge:
@@ -63,7 +76,7 @@ class Bridge:
         self.nt = NtClient(nt_settings(config), wake=self._wake)
         self.relay = Relay(core, self.nt, clock=clock)
         self.pipes = PipeHost(self.relay, self._links.__next__)
-        self.sources = source_hosts(config, self.relay, clock) if relay_allowed else []
+        self.sources = _source_hosts(config, self.relay, clock) if relay_allowed else []
         self._usb_links = UsbLinks(self.relay)
         self.usb = self._usb_host(phones, fatal) if phones is not None and relay_allowed else None
         self.observer = Observer(config, self.relay, self._phone_facts, self._source_views, started=clock())

@@ -11,11 +11,25 @@ FORBIDDEN = {"typer", "click", "rich", "pydantic", "structlog", "aiohttp", "prom
 USED = {"ntcore", "websockets", "msgspec", "orjson", "pyudev"}
 
 
-def test_no_heavy_library_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def loaded_by_daemon(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> set[str]:
+    """The names of all modules of a daemon that has started."""
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
-    config = f'[nt]\nserver = "127.0.0.1"\n[web]\nbind = "127.0.0.1"\nport = {free_port()}\n'
-    with DaemonProcess(tmp_path, config) as daemon:
+    config = f'[nt]\nserver = "127.0.0.1"\n[web]\nbind = "127.0.0.1"\nport = {free_port()}\n{more}'
+    with DaemonProcess(folder, config) as daemon:
         daemon.until(lambda: any("status page on port" in line for line in daemon.log))
-        loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in daemon.log if "import time:" in line}
+        return {line.rpartition("|")[2].strip() for line in daemon.log if "import time:" in line}
+
+
+def test_no_heavy_library_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = {name.partition(".")[0] for name in loaded_by_daemon(tmp_path, monkeypatch)}
     assert loaded >= USED
     assert not loaded & FORBIDDEN
+
+
+def test_codecs_are_loaded_with_the_first_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    codecs = {"aoabridge.codecs.j519", "aoabridge.codecs.teleop", "aoabridge.codecs.frc_ds"}
+    (tmp_path / "without").mkdir()
+    assert not codecs & loaded_by_daemon(tmp_path / "without", monkeypatch)
+    source = f"[sources.j519]\nenabled = true\nport = {free_port()}\n"
+    (tmp_path / "with").mkdir()
+    assert codecs <= loaded_by_daemon(tmp_path / "with", monkeypatch, source)
