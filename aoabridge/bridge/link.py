@@ -24,7 +24,7 @@ PROBE_S = 0.5  # between two tries to reach an app that does not read
 BACKLOG_S = 0.5  # what an adopted phone wrote before we came is read by then
 # Unless it still comes without a pause, as from a queue: a machine that has no time reads it more slowly. An old press
 # that is taken for a new one moves a robot; a new put that is refused is put again.
-BACKLOG_GAP_S = 0.05
+BACKLOG_GAP_S = 0.02  # the pause of an app that puts 50 times a second is none of a queue
 BACKLOG_MAX_S = 2.0
 POLL_S = 0.05  # to see a condition that no event announces
 PING: Final = object()  # owner of a ping's line: it is not sent again, there will be a newer one
