@@ -25,7 +25,7 @@ from vm.tree import CACHE, base_tree, forget, locked, product, variant
 HERE = Path(__file__).resolve().parent
 KERNEL_META = "linux-image-amd64"
 KERNEL_S, IMAGE_S = 300, 120
-SHORT_S, FULL_S = 240, 480  # hard limits of a boot
+SHORT_S, FULL_S = 400, 600  # hard limits of a boot: twice what a busy machine takes
 SHOWN_LINES = 80  # of the console of a failed boot
 QEMU = (
     *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max", "-smp", "2"),
