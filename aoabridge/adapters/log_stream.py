@@ -2,7 +2,7 @@
 
 A terminal that was stopped, or a pipe that nobody reads, must not hold up the thread that logs: what does not fit is
 lost, counted, and said once there is room again. The descriptor is not made non-blocking: that would hold for every
-program that has it open too.
+program that has it open too. A terminal is opened once more, because its room may be for a few bytes only.
 """
 
 import contextlib
@@ -25,9 +25,10 @@ class DescriptorHandler(logging.Handler):
         self.dropped = 0
         self._unsaid = 0  # of the dropped ones, those that no line has told of
         self._cut = False  # the last line that was written has no end
-        self._descriptor = descriptor
+        self._terminal = _terminal(descriptor)
+        self._descriptor = descriptor if self._terminal is None else self._terminal
         self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLOUT)
+        self._poll.register(self._descriptor, select.POLLOUT)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write, or drop and count."""
@@ -41,6 +42,18 @@ class DescriptorHandler(logging.Handler):
         else:
             self.dropped += 1
             self._unsaid += 1
+
+    def close(self) -> None:
+        """Write no more."""
+        self.acquire()
+        try:
+            if self._terminal is not None:
+                self._poll.unregister(self._terminal)  # without it no room is found, and nothing written
+                os.close(self._terminal)
+                self._terminal = None
+        finally:
+            self.release()
+        super().close()
 
     def _told(self, record: logging.LogRecord) -> str:
         """What stands before the next line: the end of a cut one, and how many are missing."""
@@ -68,3 +81,11 @@ class DescriptorHandler(logging.Handler):
 
     def _has_room(self) -> bool:
         return any(event & select.POLLOUT for _, event in self._poll.poll(0))
+
+
+def _terminal(descriptor: int) -> int | None:
+    """The terminal behind the descriptor, open without blocking for us alone; None if there is none to be had."""
+    try:
+        return os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
