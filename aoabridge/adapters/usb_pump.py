@@ -20,6 +20,7 @@ _log = logging.getLogger(__name__)
 INBOX_CHUNKS: Final = 64  # 1 MiB; then the reader waits and the phone is refused, nothing is lost
 INBOX_WAIT_S: Final = 0.05
 BACKLOG_S: Final = 0.5  # old bytes of the phone have come by then
+LATE_S: Final = 0.05  # a read that comes back so much after its timeout was held up by this machine
 LIFE_SIGN_S: Final = 1.0  # an idle writer shows life more often than the watchdog asks
 
 EMPTY_LIMIT: Final = 16  # zero-length packets within EMPTY_WINDOW_S, then a breath: a broken phone sends nothing else
@@ -36,10 +37,11 @@ _TRANSIENT: Final = frozenset({"NO_MEM", "BUSY"})
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """Bytes of the phone as one transfer brought them."""
+    """Bytes of the phone as one transfer brought them, after nothing for ``pause_s`` seconds; None = not measured."""
 
     data: bytes
     t: float
+    pause_s: float | None = None
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -121,6 +123,7 @@ class LinkPump:
         self._ended = False
         self._in_backlog = True
         self._backlog_ends = 0.0
+        self._pause_s = 0.0  # since the last chunk, as far as it was the phone's
         self._outgoing: bytes | None = None
         self._out_ready = threading.Event()
         self._halts_asked = {"in": False, "out": False}
@@ -260,15 +263,25 @@ class LinkPump:
             self._wait_for_room()
             if self._halts_asked["in"]:
                 self._meet_to_clear("in")
-            data = read(IN_BACKLOG_TIMEOUT_MS if self._in_backlog else IN_TIMEOUT_MS)
+            asked, timeout_ms = self._clock(), IN_BACKLOG_TIMEOUT_MS if self._in_backlog else IN_TIMEOUT_MS
+            data = read(timeout_ms)
             now = self._seen["in"] = self._clock()
             faults.recovered()
+            self._note_wait(now - asked, timeout_ms / 1000)
             if data:
-                self._post(Chunk(data, now))
+                self._post(Chunk(data, now, self._pause_s))
+                self._pause_s = 0.0
             elif data is not None:
                 self._breathe(empties, now)
             if self._in_backlog:
                 self._end_backlog(data, now)
+
+    def _note_wait(self, passed_s: float, timeout_s: float) -> None:
+        """A read is over: how long the phone was silent. Time in which nobody could read does not end the backlog."""
+        if passed_s <= timeout_s + LATE_S:
+            self._pause_s += passed_s
+        else:
+            self._backlog_ends += passed_s
 
     def _end_backlog(self, data: bytes | None, now: float) -> None:
         if data is None:

@@ -178,11 +178,13 @@ class BridgeCore:
         if self._stopping:
             link.close()
 
-    def on_link_bytes(self, ident: LinkId, chunk: bytes, now: float, *, age_s: float = 0.0) -> None:
-        """Bytes of a phone, as they were read ``age_s`` ago."""
+    def on_link_bytes(
+        self, ident: LinkId, chunk: bytes, now: float, *, age_s: float = 0.0, pause_s: float | None = None
+    ) -> None:
+        """Bytes of a phone, read ``age_s`` ago, after it had none for ``pause_s`` (None: ever since the last)."""
         link = self.links[ident]
         link.chunk_age_s = age_s
-        link.end_backlog(now)
+        link.on_chunk(now, pause_s)
         link.counters["rx_bytes"] += len(chunk)
         for line in link.decoder.feed(chunk):
             self._dialog.read(link, line, now)

@@ -120,22 +120,29 @@ class Link:
 
     # Inbound.
 
-    def end_backlog(self, now: float | None = None) -> None:
-        """All that the phone wrote before we came has been read; with the time of a chunk only if that says so."""
+    def on_chunk(self, now: float, pause_s: float | None) -> None:
+        """A chunk comes, after a pause of the phone (None: all the time since the last); it may still be old."""
         if not self.backlog:
             return
-        if now is not None:
-            queued, self._chunk_at = now - self._chunk_at < BACKLOG_GAP_S, now
-            if now < self._backlog_since + (BACKLOG_MAX_S if queued else BACKLOG_S):
-                return
-        self.backlog = False
-        self.decoder.end_backlog()
+        passed_s, self._chunk_at = now - self._chunk_at, now
+        if pause_s is None:
+            pause_s = passed_s
+        self._backlog_since += max(0.0, passed_s - pause_s)  # nobody could read then: what is old comes only now
+        window_s = BACKLOG_MAX_S if pause_s < BACKLOG_GAP_S else BACKLOG_S
+        if now >= self._backlog_since + window_s:
+            self.end_backlog()
+
+    def end_backlog(self) -> None:
+        """All that the phone wrote before we came has been read."""
+        if self.backlog:
+            self.backlog = False
+            self.decoder.end_backlog()
 
     def on_resync(self, now: float) -> None:
         """Inbound bytes were lost: the line they belong to is dropped, and what is old comes only now."""
         self.counters["in_resync"] += 1
         self.decoder.resync()
-        self._backlog_since = now
+        self._backlog_since = self._chunk_at = now
         self.reopening.on_resync(now)
 
     def note_line(self, line: InboundLine, now: float) -> None:

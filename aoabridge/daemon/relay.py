@@ -145,7 +145,8 @@ class Relay:
 
     def _on_chunk(self, link: LinkId, event: Chunk) -> None:
         try:
-            self.core.on_link_bytes(link, event.data, event.t, age_s=self._clock() - event.t)
+            age_s = self._clock() - event.t
+            self.core.on_link_bytes(link, event.data, event.t, age_s=age_s, pause_s=event.pause_s)
         except BaseException:
             # Nobody knows how much of it was used: its neighbours must not be joined to a line that nobody said.
             self.core.on_link_resync(link, event.t)

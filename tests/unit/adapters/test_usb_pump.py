@@ -75,12 +75,12 @@ class ScriptedPipe:
 
 
 class Harness:
-    def __init__(self, pipe: ScriptedPipe, *, start: bool = True) -> None:
+    def __init__(self, pipe: ScriptedPipe, *, start: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
         self.pipe = pipe
         self.wakes = 0
         self.woken = threading.Event()
         self.events: list[PumpEvent] = []
-        self.pump = LinkPump(pipe, "scout", self.wake)
+        self.pump = LinkPump(pipe, "scout", self.wake, clock)
         if start:
             self.pump.start()
 
@@ -135,6 +135,33 @@ def test_reads_are_short_while_a_backlog_may_come(harness: Callable[..., Harness
     assert h.pipe.read_timeouts[:4] == [100, 100, 250, 250]
     h.events += h.pump.take_events()
     assert len(h.of(Idle)) == 1
+
+
+class SlowPipe(ScriptedPipe):
+    """Every scripted read takes the time that stands with it, on a clock of its own."""
+
+    now = 0.0
+
+    def read(self, timeout_ms: int) -> bytes | None:
+        if self.reads:
+            passed_s, self.reads[0] = self.reads[0]
+            self.now += passed_s
+        return super().read(timeout_ms)
+
+
+def test_a_pause_of_the_phone_is_told_from_one_of_ours(harness: Callable[..., Harness]) -> None:
+    """A read ends with its timeout if the phone is silent: one that took longer was held up here."""
+    pipe = SlowPipe([(0.02, b"a"), (0.1, b""), (0.05, b"b"), (0.6, b"c"), (0.0, b"d")])
+    h = harness(pipe, clock=lambda: pipe.now)
+    h.until(has(Chunk, 4))
+    assert [chunk.pause_s for chunk in h.of(Chunk)] == pytest.approx([0.02, 0.15, 0.0, 0.0])
+
+
+def test_time_that_was_ours_does_not_end_the_time_of_old_bytes(harness: Callable[..., Harness]) -> None:
+    pipe = SlowPipe([(0.7, b"a"), (0.1, b"b"), (0.0, None)])
+    h = harness(pipe, clock=lambda: pipe.now)
+    h.until(has(Idle))
+    assert [type(event) for event in h.events] == [Chunk, Chunk, Idle]
 
 
 def test_one_transfer_at_a_time_each_answered_once(harness: Callable[..., Harness]) -> None:

@@ -219,6 +219,19 @@ def test_what_still_comes_without_a_pause_is_old_however_long_it_takes(gap_s, re
     assert rig.core.links[1].counters["backlog_puts_refused"] == reads
 
 
+@pytest.mark.parametrize("slow_s", [0.7, 5.0])
+def test_what_the_phone_did_not_pause_before_is_old_however_long_the_process_stood_still(slow_s):
+    rig = CoreRig(link=False)
+    adopt(rig)
+    start = rig.now + slow_s
+    rig.core.on_link_bytes(1, PULSE, start, pause_s=0.001)
+    rig.core.on_link_bytes(1, PULSE, start + 0.1, pause_s=0.001)
+    rig.core.on_link_bytes(1, PULSE, start + 0.1 + slow_s, pause_s=0.0)
+    assert rig.orders() == []
+    rig.core.on_link_bytes(1, b'{"key":"/x","value":1}\n', start + slow_s + 0.7, pause_s=0.6)
+    assert rig.sets() == [("/x", "int", 1)]
+
+
 def test_an_app_that_never_pauses_is_heard_after_two_seconds():
     rig = CoreRig(link=False)
     adopt(rig)
