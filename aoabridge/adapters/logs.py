@@ -59,7 +59,7 @@ class Logs:
             self.journal = JournalHandler()
             handlers.append(self.journal)
         else:
-            output = _output(sys.stderr if stream is None else stream)
+            output = _output(stream or sys.stderr)
             output.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
             handlers.append(output)
         self._fan = _Fan(handlers, self.limiter)
@@ -112,8 +112,10 @@ class _Fan(logging.Handler):
         super().close()
 
 
-def _output(stream: TextIO) -> logging.Handler:
-    """Straight to the stream's descriptor, if it has one."""
+def _output(stream: TextIO | None) -> logging.Handler:
+    """Straight to the stream's descriptor, if it has one; None = the process was started without stderr."""
+    if stream is None:
+        return logging.NullHandler()
     try:
         return DescriptorHandler(stream.fileno())
     except (OSError, ValueError):

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import logging
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -146,3 +147,12 @@ def test_nothing_reaches_the_root_logger(logs: Logs, capsys: pytest.CaptureFixtu
     logging.getLogger("aoabridge.daemon").error("x")
     logs.on_tick()
     assert capsys.readouterr().err == ""
+
+
+def test_a_process_without_stderr_logs_into_its_ring_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    logs = Logs(form="text")
+    logs.install("info", {})
+    logging.getLogger("aoabridge.x").info("still here")
+    logs.remove()
+    assert [line["text"] for line in logs.ring.lines()[0]] == ["still here"]
