@@ -1,11 +1,13 @@
 """``aoabridge run``: one process from lock to exit status."""
 
 import asyncio
-import faulthandler
 import logging
 import os
 import signal
+import sys
+import threading
 import time
+import traceback
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -249,6 +251,10 @@ def _socket_path() -> Path:
 def _die(reason: str) -> None:
     """A thread hangs in a library: closing what it uses would abort the process, so leave at once."""
     log.critical("ending the process: %s", reason)
-    faulthandler.dump_traceback(all_threads=True)  # where it hangs
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    for ident, frame in sys._current_frames().items():
+        calls = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=False)  # reads no file
+        where = " < ".join(f"{call.name} ({Path(call.filename).name}:{call.lineno})" for call in calls)
+        log.critical("thread %s: %s", names.get(ident, ident), where)
     logging.shutdown()
     os._exit(Exit.INTERNAL)
