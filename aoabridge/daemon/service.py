@@ -253,9 +253,10 @@ class Bridge:
             found = {issue.code: issue.sentence for issue in host.source.status(now).issues}
             for code in ("source-silent", "source-bad", "fms-info-owned"):
                 board.set(code, host.name, code in found, now, sentence=found.get(code), hold=False)
-            taken = next(iter(host.bind_failures.values()), None)
-            holder = {"process": host.bind_holder or "the other program"}
-            board.set("source-bind", host.name, taken is not None, now, sentence=taken, data=holder, hold=False)
+            failure = next(iter(host.bind_failures.values()), None)
+            sentence, holder = failure or (None, "")
+            data = {"process": holder or "the other program"}
+            board.set("source-bind", host.name, failure is not None, now, sentence=sentence, data=data, hold=False)
 
     def _watch_usb(self, usb: PhoneHost, now: float) -> None:
         board = self.observer.board

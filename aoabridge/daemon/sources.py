@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from aoabridge.adapters.holders import port_holder
 from aoabridge.adapters.lookup import look_up
@@ -21,7 +21,7 @@ from aoabridge.sources.frc import FrcSettings, FrcSource, Replay
 from aoabridge.sources.table import SOURCES
 from aoabridge.values import NtEvent
 
-__all__ = ["SourceHost", "source_hosts"]
+__all__ = ["BindFailure", "SourceHost", "source_hosts"]
 
 RECONNECT_S: Final = (1.0, 2.0)  # a TCP peer that is not there yet; then every REOPEN_S
 REOPEN_S = 5.0  # a port that another program holds
@@ -80,15 +80,20 @@ class _Capture:
         return self._replay.next_deadline(now)
 
 
+class BindFailure(NamedTuple):
+    """Why an endpoint cannot be had; ``holder``: the program that has its port, "" if none shows."""
+
+    text: str
+    holder: str = ""
+
+
 class SourceHost:
     """One source with its endpoints, on the loop's thread."""
 
     def __init__(self, name: str, source: Source, relay: Relay, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
         self.source = source
-        self.bind_failures: dict[str, str] = {}
-        self.bind_holder = ""
-        """The program that had the last port that failed, as far as it shows."""
+        self.bind_failures: dict[str, BindFailure] = {}
         self._relay = relay
         self._clock = clock
         self._loop = asyncio.get_running_loop()
@@ -132,7 +137,7 @@ class SourceHost:
                 await self.capture.open()
             except (OSError, DecodeError) as error:
                 log.error("%s: %s", self.name, error)
-                self.bind_failures["replay"] = f"capture: {error}"
+                self.bind_failures["replay"] = BindFailure(f"capture: {error}")
         for endpoint in self.source.endpoints():
             others = endpoint.direction != "listen"  # looking them up or reaching them may take long
             if others or not await self._open(endpoint):
@@ -162,12 +167,11 @@ class SourceHost:
         except OSError as error:
             self.source.on_endpoint(key, None, self._clock())
             if endpoint.direction != "connect" and key not in self.bind_failures:
-                text = "in use" if error.errno == errno.EADDRINUSE else str(error)
-                where = endpoint.host or f"port {endpoint.port}"
-                log.warning("%s: %s: %s", self.name, where, text)
-                self.bind_failures[key] = f"{where}: {text}"
-                kind = "udp" if endpoint.kind == "udp" else "tcp"
-                self.bind_holder = await asyncio.to_thread(port_holder, endpoint.port, kind)
+                taken = error.errno == errno.EADDRINUSE
+                text = f"{endpoint.host or f'port {endpoint.port}'}: {'in use' if taken else error}"
+                log.warning("%s: %s", self.name, text)
+                holder = await asyncio.to_thread(port_holder, endpoint.port, endpoint.kind) if taken else ""
+                self.bind_failures[key] = BindFailure(text, holder)
             return False
         self.bind_failures.pop(key, None)
         self.source.on_endpoint(key, address, self._clock())

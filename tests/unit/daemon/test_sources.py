@@ -1,18 +1,22 @@
 """When a source has its turn after a datagram."""
 
 import asyncio
+import contextlib
+import socket
 
 import msgspec
+import pytest
 
 from aoabridge.adapters.nt import NtClient, NtSettings
 from aoabridge.bridge.core import BridgeCore, CoreSettings
 from aoabridge.config import default_config
 from aoabridge.config.sections import SourcesSettings
 from aoabridge.daemon.relay import Relay
-from aoabridge.daemon.sources import SLACK_S, SourceHost, source_hosts
+from aoabridge.daemon.sources import SLACK_S, BindFailure, SourceHost, source_hosts
 from aoabridge.sources.base import Address
 from aoabridge.sources.frc import FrcSettings, FrcSource
 from aoabridge.sources.settings import TeleopSettings
+from aoabridge.sources.teleop import TeleopSource
 
 SENDER = ("127.0.0.1", 1110)
 
@@ -115,3 +119,46 @@ def test_only_sources_that_answer_nobody_gather() -> None:
         return {host.name: (host.gather_s > 0, host.slack_s) for host in hosts}
 
     assert asyncio.run(run()) == {"frc:ds": (True, SLACK_S), "teleop:cab": (False, 0.0)}
+
+
+def failures(settings: TeleopSettings) -> dict[str, BindFailure]:
+    async def run() -> dict[str, BindFailure]:
+        relay = new_relay()
+        host = SourceHost("teleop:cab", TeleopSource(settings, "pi"), relay)
+        async with asyncio.timeout(5):
+            await host.start()
+            while not host.bind_failures:
+                await asyncio.sleep(0.01)
+        found = dict(host.bind_failures)
+        await host.stop()
+        relay.close()
+        return found
+
+    return asyncio.run(run())
+
+
+def test_each_port_that_is_taken_names_who_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aoabridge.daemon.sources.port_holder", lambda port, kind: f"{kind} {port}")
+    with contextlib.ExitStack() as stack:
+        others = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2)]
+        for other in others:
+            other.bind(("127.0.0.1", 0))
+        uplink, trigger = (other.getsockname()[1] for other in others)
+        found = failures(TeleopSettings(name="cab", port=uplink, ctrl_port=0, trigger_port=trigger))
+    assert {key: failure.holder for key, failure in found.items()} == {
+        f"uplink:{uplink}": f"udp {uplink}",
+        f"trigger:{trigger}": f"udp {trigger}",
+    }
+
+
+def test_a_peer_without_an_address_is_no_port_that_somebody_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_arguments: object, **_more: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    monkeypatch.setattr("aoabridge.daemon.sources.port_holder", lambda port, kind: "an innocent program")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = TeleopSettings(name="cab", port=port, ctrl_port=0, trigger_port=0, forward_ui=f"screen.local:{port}")
+    assert failures(settings)["forward_ui"].holder == ""
