@@ -43,9 +43,11 @@ def source_hosts(config: Config, relay: Relay, clock: Callable[[], float]) -> li
                 source = kind.source(settings, config.name)
                 host = SourceHost(f"{kind.key}:{settings.name}", source, relay, clock=clock)
                 if isinstance(source, FrcSource) and isinstance(settings, FrcSettings):
-                    host.capture = _Capture(source, settings) if settings.replay else None
                     host.watch_tables(source)
-                    host.gather_s, host.slack_s = GATHER_S, SLACK_S
+                    if settings.replay:
+                        host.capture = _Capture(source, settings)
+                    else:
+                        host.gather_s, host.slack_s = GATHER_S, SLACK_S
                 hosts.append(host)
     watching = [host for host in hosts if host.watches]
     if watching:

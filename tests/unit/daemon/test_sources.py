@@ -162,3 +162,15 @@ def test_a_peer_without_an_address_is_no_port_that_somebody_has(monkeypatch: pyt
         port = free.getsockname()[1]
     settings = TeleopSettings(name="cab", port=port, ctrl_port=0, trigger_port=0, forward_ui=f"screen.local:{port}")
     assert failures(settings)["forward_ui"].holder == ""
+
+
+def test_a_capture_is_played_at_its_own_pace() -> None:
+    async def run() -> list[tuple[float, float]]:
+        relay = new_relay()
+        frc = (FrcSettings(enabled=True, name="ds", replay="match.pcap"),)
+        config = msgspec.structs.replace(default_config(), sources=SourcesSettings(frc=frc))
+        hosts = source_hosts(config, relay, lambda: 0.0)
+        relay.close()
+        return [(host.gather_s, host.slack_s) for host in hosts]
+
+    assert asyncio.run(run()) == [(0.0, 0.0)]
