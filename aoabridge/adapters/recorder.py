@@ -1,5 +1,6 @@
 """WPILOG files: a writer with a thread and a bounded queue of its own, and a reader. A write never delays the relay."""
 
+import contextlib
 import errno
 import json
 import logging
@@ -86,7 +87,8 @@ class Recorder:
         if shutil.disk_usage(self.path.parent).free < self._min_free_bytes:
             raise OSError(28, "not enough free space", str(self.path))
         self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-        os.fchmod(self._descriptor, 0o644)  # the service's umask would hide the file from the person who fetches it
+        with contextlib.suppress(PermissionError):  # FAT has no modes to change
+            os.fchmod(self._descriptor, 0o644)  # the service's umask would hide the file from who fetches it
         self._pending += self._encoder.header
         self._thread.start()
 

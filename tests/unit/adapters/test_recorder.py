@@ -101,3 +101,17 @@ def test_large_values_wait_in_bounded_memory(tmp_path: Path, monkeypatch: pytest
     assert recorder.dropped == 5
     assert recorder.close()
     assert len(list(read_log(tmp_path / "a.wpilog"))) == 11
+
+
+def test_a_file_system_without_modes_takes_a_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FAT, as on most USB sticks, refuses to change them."""
+
+    def refuse(_descriptor: int, _mode: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchmod", refuse)
+    recorder = Recorder(tmp_path / "a.wpilog", min_free_bytes=0, failed=Told())
+    recorder.open()
+    recorder.offer(LogRecord("NT:/x", "int", 1, 1))
+    assert recorder.close()
+    assert [value.value for value in read_log(tmp_path / "a.wpilog")] == [1]
