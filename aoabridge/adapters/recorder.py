@@ -101,9 +101,13 @@ class Recorder:
             self._offered_bytes += size
             self._queue.put(record)
 
-    def close(self) -> bool:
-        """Write what is queued and end the file; False if the thread does not end."""
+    def finish(self) -> None:
+        """Let the thread write what is queued and end the file."""
         self._queue.put(None)
+
+    def close(self) -> bool:
+        """Finish and wait for it; False if the thread does not end."""
+        self.finish()
         self._thread.join(STOP_S)
         return not self._thread.is_alive()
 

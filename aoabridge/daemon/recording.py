@@ -38,6 +38,7 @@ class RecordHost:
         self._wake = wake
         self._recorder: Recorder | None = None
         self._last: Recorder | None = None
+        self._finishing: Recorder | None = None  # whose file the next one has replaced
         self._globs = compile_patterns(settings.topics)
         self._chosen: tuple[str, ...] | None = None  # topics that somebody asked for, instead of the configured ones
         self._given_path: Path | None = None
@@ -95,9 +96,13 @@ class RecordHost:
     def _begin(self, now: float) -> None:
         self._globs = compile_patterns(self._topics_wanted())
         path = self._given_path or self._new_path()
-        recorder = Recorder(path, min_free_bytes=self._settings.min_free_mib * MIB, failed=self._on_failed)
-        recorder.open()
         self._fault = None
+        recorder = Recorder(
+            path,
+            min_free_bytes=self._settings.min_free_mib * MIB,
+            failed=lambda reason: self._on_failed(recorder, reason),
+        )
+        recorder.open()
         self._recorder = self._last = recorder
         self._began = now
         for topic in self._topics:
@@ -118,12 +123,20 @@ class RecordHost:
         return path
 
     def stop(self, now: float) -> None:
-        """End the file."""
+        """End the file, and wait for it."""
+        recorder = self._finish(now)
+        for ending in (self._finishing, recorder):
+            if ending is not None:
+                ending.close()
+        self._finishing = None
+
+    def _finish(self, now: float) -> Recorder | None:
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             self._ended_s = now - self._began
-            recorder.close()
+            recorder.finish()
             log.info("recorded %s", recorder.path, extra={"code": "record-ended"})
+        return recorder
 
     # What is recorded (a Spy of the relay).
 
@@ -181,7 +194,10 @@ class RecordHost:
             self._delete_oldest()
 
     def _replace(self, now: float) -> None:
-        self.stop(now)
+        """Begin the next file. Nobody waits for a slow card: a match may just begin."""
+        if self._finishing is not None:
+            self._finishing.close()  # has had the time of a whole file
+        self._finishing = self._finish(now)
         try:
             self._begin(now)
         except OSError as error:
@@ -207,10 +223,13 @@ class RecordHost:
         except OSError as error:  # somebody tidies up at the same time, or the disk has gone
             log.warning("old recordings stay: %s", error)
 
-    def _on_failed(self, reason: str) -> None:
+    def _on_failed(self, recorder: Recorder, reason: str) -> None:
         """In the recorder's thread."""
-        self._fault = reason
-        self._wake()
+        if recorder is self._finishing:
+            log.warning("the end of %s is missing: %s", recorder.path, reason)
+        else:
+            self._fault = reason
+            self._wake()
 
     def seen_at(self) -> float | None:
         """The writing thread's last sign of life."""

@@ -1,5 +1,8 @@
 """Which file a recording goes to when the configuration changes under it."""
 
+import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,3 +83,49 @@ def test_no_room_for_the_next_file_ends_the_recording_with_its_reason(host: Reco
     host.configure(RecordSettings(min_free_mib=1 << 20), 2.0)
     assert not host.active
     assert "free space" in (host.stopped_because or "")
+
+
+def test_a_card_that_stands_still_does_not_hold_up_the_change_of_files(
+    host: RecordHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = threading.Event()
+    write = os.write
+
+    def stand_still(descriptor: int, data: bytes) -> int:
+        card.wait(5)
+        return write(descriptor, data)
+
+    host.start(1.0)
+    first = file_of(host)
+    monkeypatch.setattr("aoabridge.adapters.recorder.os.write", stand_still)
+    began = time.monotonic()
+    host.configure(RecordSettings(min_free_mib=0, topics=("/b",)), 2.0)
+    assert time.monotonic() - began < 1.0
+    card.set()
+    host.stop(3.0)
+    assert entries(first) == {"/a", "/b"}
+
+
+def test_a_file_that_cannot_be_ended_does_not_end_the_next_one(
+    host: RecordHost, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    card = threading.Event()
+    write = os.write
+    host.start(1.0)
+    first = host._recorder
+    assert first is not None
+
+    def fail(descriptor: int, data: bytes) -> int:
+        if descriptor != first._descriptor:
+            return write(descriptor, data)
+        card.wait(5)
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("aoabridge.adapters.recorder.os.write", fail)
+        host.configure(RecordSettings(min_free_mib=0, topics=("/b",)), 2.0)
+        card.set()
+        assert first.close()
+    host.on_tick(20.0)
+    assert "the end of" in caplog.text
+    assert first.path != file_of(host)
