@@ -4,6 +4,8 @@ from fakes.phone import Phone, Profile
 
 __all__ = ["Board", "Injector"]
 
+FIRST_ADDRESS, LAST_ADDRESS = 2, 127  # of a device on a bus; 1 is the root hub
+
 APP_ITEMS = frozenset({"app_lines", "app_bytes", "app_chunks", "app_flood", "app_stream", "app_zlps"})
 
 
@@ -45,7 +47,7 @@ class Board:
             profile = Profile.from_case(entry, index)
             self.phones[profile.name] = Phone(profile, clock, self)
         self._addresses = {}
-        self._next_address = 2
+        self._next_address = FIRST_ADDRESS
         self._events = True
         self._repeats = 1
         self.cut_hits = 0
@@ -53,10 +55,20 @@ class Board:
     # the phones' wire
 
     def attached(self, phone):
-        self._addresses[phone] = (int(phone.port.split("-")[0]), self._next_address)
-        self._next_address += 1
+        self._addresses[phone] = (int(phone.port.split("-")[0]), self._free_address(phone))
         self.transport.attached(phone)
         self._announce(phone, "add")
+
+    def _free_address(self, phone):
+        """The next device number, as a kernel gives them: never a recent one, but a bus has 127."""
+        taken = {
+            self._addresses[other][1] for other in self.phones.values() if other is not phone and other.mode is not None
+        }
+        while True:
+            address = self._next_address
+            self._next_address = FIRST_ADDRESS + (address + 1 - FIRST_ADDRESS) % (LAST_ADDRESS + 1 - FIRST_ADDRESS)
+            if address not in taken:
+                return address
 
     def detached(self, phone):
         self.transport.detached(phone)

@@ -57,3 +57,18 @@ def test_killed_host_leaves_a_free_phone_to_the_next():
     assert second.write(0x01, b"\n", 100) == 1
     assert bus.metrics()["p1"]["claims"] == 2
     bus.close()
+
+
+def test_device_numbers_are_those_of_a_bus_however_often_a_phone_is_plugged_in():
+    """A real bus has 127; libusb keeps 8 bits and takes one phone for the other beyond them."""
+    bus = FakeBus([{"at": "1-1"}, {"at": "1-2", "name": "p2"}])
+    bus.do("plug", phone="p2")
+    seen = []
+    for _ in range(300):
+        bus.do("plug")
+        numbers = {item.address for item in usb.core.find(find_all=True, backend=bus.backend)}
+        assert len(numbers) == 2
+        seen.append(numbers)
+        bus.do("unplug")
+    bus.close()
+    assert set().union(*seen) == set(range(2, 128))
