@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 __all__ = [
     "BIND_CODES",
     "MAX_TEXT",
@@ -24,18 +26,23 @@ PARSE_CODES = frozenset({
 BIND_CODES = frozenset({"unknown-action", "path-not-found", "requirement-conflict", "goal-in-obstacle", "no-drive"})
 
 
-def clean(text: str, limit: int = MAX_FOREIGN) -> str:
-    """Return the printable characters of `text`, cut to `limit` code points.
+# Control characters break a line, lone surrogates an encoding, and format characters (a direction override, a byte order
+# mark) make a phone show something else than what was sent.
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
-    Control characters break a line, lone surrogates an encoding, and format characters (a direction override, a byte
-    order mark) make a phone show something else than what was sent.
-    """
-    return "".join(filter(str.isprintable, text[: limit * 4]))[:limit]
+
+def _is_visible(character: str) -> bool:
+    return unicodedata.category(character) not in _INVISIBLE
+
+
+def clean(text: str, limit: int = MAX_FOREIGN) -> str:
+    """Return the visible characters and blanks of `text`, cut to `limit` code points."""
+    return "".join(filter(_is_visible, text[: limit * 4]))[:limit]
 
 
 def sentence(text: str) -> str:
     """Return `text` as one line of at most MAX_TEXT code points that ends in a full stop or question mark."""
-    line = "".join(item if item.isprintable() else " " for item in text[: MAX_TEXT * 4]).strip()
+    line = "".join(item if _is_visible(item) else " " for item in text[: MAX_TEXT * 4]).strip()
     if len(line) > MAX_TEXT:
         line = line[: MAX_TEXT - 3].rstrip() + "..."
     return line if line.endswith((".", "?")) else line[: MAX_TEXT - 1] + "."
