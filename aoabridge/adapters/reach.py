@@ -50,6 +50,6 @@ def _answer(host: str, port: int, patience_s: float) -> Answer:
         socket.create_connection((host, port), timeout=patience_s).close()
     except ConnectionRefusedError:
         return Answer.REFUSED
-    except OSError:
+    except (OSError, UnicodeError):  # the latter: a label of the name is empty or too long
         return Answer.SILENT
     return Answer.OPEN

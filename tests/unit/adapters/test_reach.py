@@ -3,6 +3,8 @@
 import socket
 import time
 
+import pytest
+
 from aoabridge.adapters.reach import Answer, answer_of, in_robot_network
 
 
@@ -34,3 +36,8 @@ def test_a_server_that_accepts_nothing_costs_the_patience_and_no_more() -> None:
 
 def test_a_machine_outside_is_told_so() -> None:
     assert not in_robot_network(25599)
+
+
+@pytest.mark.parametrize("host", ["robot..local", f"{'x' * 64}.local"])
+def test_a_name_that_no_resolver_takes_is_silent(host: str) -> None:
+    assert answer_of([(host, 1)]) == (Answer.SILENT, "")
