@@ -26,8 +26,8 @@ PARSE_CODES = frozenset({
 BIND_CODES = frozenset({"unknown-action", "path-not-found", "requirement-conflict", "goal-in-obstacle", "no-drive"})
 
 
-# Control characters break a line, lone surrogates an encoding, and format characters (a direction override, a byte order
-# mark) make a phone show something else than what was sent.
+# Control characters break a line, lone surrogates an encoding, and format characters (a direction override, a byte
+# order mark) make a phone show something else than what was sent.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
