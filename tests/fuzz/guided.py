@@ -14,6 +14,8 @@ def main() -> None:
     name = sys.argv.pop(1)
     with atheris.instrument_imports(include=["aoabridge", "robotlib", "fuzz"]):
         module = importlib.import_module(f"fuzz.fuzz_{name}")
+    # libFuzzer starts itself again through a shell, by its first argument, when it merges a corpus.
+    sys.argv[0] = f"{sys.executable} {Path(__file__).resolve()} {name}"
     atheris.Setup(sys.argv, module.run)
     atheris.Fuzz()
 

@@ -1,13 +1,16 @@
 """Fuzzes everything that reads bytes of strangers.
 
-    python tests/fuzz/run.py [--seconds N] [--seed S] [NAME...]
+    python tests/fuzz/run.py [--seconds N] [--seed S] [--keep] [NAME...]
 
 NAME is a harness (``fuzz_NAME.py``: ``run(data)``, ``seeds()``), all by default. Coverage-guided with atheris if it
 is installed (``pip install .[fuzz]``), else by mutation. An input that fails is written to ``tests/fuzz/findings``;
-once it is cured it becomes a case in ``tests/fuzz/cases``, which every later run starts with.
+once it is cured it becomes a case in ``tests/fuzz/cases``. What a guided run found to reach new code is boiled down
+with ``--keep`` to a small corpus in ``tests/fuzz/corpus`` (base64, one input a line). Every later run, also the short
+one of the test suite, starts with seeds, corpus and cases.
 """
 
 import argparse
+import base64
 import hashlib
 import importlib
 import importlib.util
@@ -27,6 +30,9 @@ from fuzz.mutation import MAX_BYTES, inputs  # noqa: E402 (below the path)
 
 FINDINGS = HERE / "findings"
 CASES = HERE / "cases"
+KEPT = HERE / "corpus"
+KEPT_INPUTS = 40  # of one harness: the tree stays small, and the short run of the suite reaches its mutations
+KEPT_BYTES = 256  # of one input: what only a longer one reaches is found again within seconds from these
 NAMES = sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.py"))
 SLOW_S = 60  # of one input, for the guided fuzzer: beyond, it counts as hanging
 
@@ -37,9 +43,11 @@ def harness(name: str) -> ModuleType:
 
 
 def corpus(name: str, module: ModuleType) -> list[bytes]:
-    """What a run of this harness starts from: its seeds and every case that once failed."""
+    """What a run of this harness starts from: its seeds, its kept corpus and every case that once failed."""
     cases = sorted((CASES / name).glob("*")) if (CASES / name).is_dir() else []
-    return [*module.seeds(), *(path.read_bytes() for path in cases)]
+    kept = KEPT / f"{name}.txt"
+    lines = kept.read_text("ascii").split() if kept.exists() else []
+    return [*module.seeds(), *map(base64.b64decode, lines), *(path.read_bytes() for path in cases)]
 
 
 def keep(name: str, data: bytes) -> Path:
@@ -68,7 +76,22 @@ def mutate(name: str, seconds: float, seed: int) -> bool:
     return True
 
 
-def guide(name: str, seconds: float, seed: int) -> bool:
+def boil_down(name: str, directory: str) -> None:
+    """Keep the smallest inputs that together reach what the guided run reached."""
+    with tempfile.TemporaryDirectory(prefix="aoabridge-fuzz-") as merged:
+        options = ["-merge=1", f"-max_len={KEPT_BYTES}", "-verbosity=0", merged, directory]
+        subprocess.run([sys.executable, str(HERE / "guided.py"), name, *options], capture_output=True, check=True)
+        found = {path.read_bytes() for path in Path(merged).iterdir()} - set(harness(name).seeds())
+    kept = sorted((data for data in found if 0 < len(data) <= KEPT_BYTES), key=lambda data: (len(data), data))
+    # Evenly over the sizes: the shortest alone would only reach the first checks of a parser.
+    step = max(1.0, len(kept) / KEPT_INPUTS)
+    chosen = [kept[int(n * step)] for n in range(min(KEPT_INPUTS, len(kept)))]
+    KEPT.mkdir(exist_ok=True)
+    lines = (base64.b64encode(data).decode() + "\n" for data in chosen)
+    (KEPT / f"{name}.txt").write_text("".join(lines), "ascii")
+
+
+def guide(name: str, seconds: float, seed: int, keep_corpus: bool) -> bool:
     """Run atheris in a process of its own, which ends with its first finding."""
     FINDINGS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="aoabridge-fuzz-") as directory:
@@ -78,6 +101,8 @@ def guide(name: str, seconds: float, seed: int) -> bool:
         options += [f"-timeout={SLOW_S}", f"-artifact_prefix={FINDINGS}/{name}-", "-print_final_stats=1", directory]
         command = [sys.executable, str(HERE / "guided.py"), name, *options]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if keep_corpus and done.returncode == 0:
+            boil_down(name, directory)
     if done.returncode:
         print(done.stdout[-4000:], done.stderr[-4000:], f"{name}: FAILED, see {FINDINGS}", sep="\n", flush=True)
         return False
@@ -92,12 +117,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--seconds", type=float, default=20.0, help="for each harness (default 20)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", action="store_true", help="renew the corpus in the tree (guided runs only)")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.names) - set(NAMES))
     if unknown:
         parser.error(f"no harness {', '.join(unknown)}; there are: {', '.join(NAMES)}")
-    one = guide if importlib.util.find_spec("atheris") else mutate
-    results = [one(name, options.seconds, options.seed) for name in options.names or NAMES]
+    guided = importlib.util.find_spec("atheris") is not None
+    if options.keep and not guided:
+        parser.error("--keep needs atheris: .venv/bin/pip install -e '.[fuzz]'")
+    results = [
+        guide(name, options.seconds, options.seed, options.keep)
+        if guided
+        else mutate(name, options.seconds, options.seed)
+        for name in options.names or NAMES
+    ]
     return 0 if all(results) else 1
 
 

@@ -1,12 +1,13 @@
 """Every harness for a moment: its seeds, every case that once failed, and some thousand mutations."""
 
+import base64
 import random
 import time
 
 import pytest
 
 from fuzz.mutation import inputs
-from fuzz.run import CASES, NAMES, corpus, harness
+from fuzz.run import CASES, KEPT, KEPT_BYTES, KEPT_INPUTS, NAMES, corpus, harness
 
 INPUTS = 2_000
 ENOUGH_S = 3.0  # a busy machine tries fewer; the seeds and cases are always tried
@@ -28,6 +29,16 @@ def test_nothing_undocumented_comes_out(name):
 def test_every_case_belongs_to_a_harness():
     names = {path.name for path in CASES.iterdir()} if CASES.is_dir() else set()
     assert names <= set(NAMES)
+
+
+def test_the_kept_corpus_is_small_and_read():
+    files = list(KEPT.iterdir())
+    assert {path.stem for path in files} == set(NAMES)
+    for path in files:
+        kept = [base64.b64decode(line) for line in path.read_text("ascii").split()]
+        assert len(kept) <= KEPT_INPUTS
+        assert max(map(len, kept)) <= KEPT_BYTES
+        assert set(kept) <= set(corpus(path.stem, harness(path.stem)))
 
 
 def test_the_same_seed_tries_the_same_inputs():
