@@ -12,18 +12,18 @@ __all__ = ["look_up"]
 Address: TypeAlias = tuple[str, int]
 
 
-async def look_up(host: str, port: int) -> Address:
-    """The first address of a host, as numbers; OSError if it has none.
+async def look_up(host: str, port: int) -> list[Address]:
+    """Every address of a host, as numbers, those of IPv4 first: robots speak it; OSError if it has none.
 
     A name is asked for in a thread that neither the loop nor the end of the process waits for: without an answer the
     resolver takes many seconds.
     """
     if _is_number(host):
-        return host, port
+        return [(host, port)]
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[Address] = loop.create_future()
+    found: asyncio.Future[list[Address]] = loop.create_future()
 
-    def deliver(result: Address | OSError) -> None:
+    def deliver(result: list[Address] | OSError) -> None:
         if found.done():
             return
         if isinstance(result, OSError):
@@ -32,10 +32,11 @@ async def look_up(host: str, port: int) -> Address:
             found.set_result(result)
 
     def ask() -> None:
-        result: Address | OSError
+        result: list[Address] | OSError
         try:
-            name = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0][4]
-            result = str(name[0]), int(name[1])
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+            rows.sort(key=lambda row: row[0] != socket.AF_INET)
+            result = list(dict.fromkeys((str(name[0]), int(name[1])) for *_, name in rows))
         except OSError as error:
             result = error
         except UnicodeError as error:  # a label of the name is empty or too long

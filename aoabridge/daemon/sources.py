@@ -1,6 +1,7 @@
 """Runs the configured sources: their sockets, their time, and what they publish."""
 
 import asyncio
+import contextlib
 import errno
 import logging
 import time
@@ -186,7 +187,7 @@ class SourceHost:
         if endpoint.direction == "listen":
             address = sock.open(endpoint.bind, endpoint.port)
         else:
-            peer = await look_up(endpoint.host, endpoint.port)
+            peer = (await look_up(endpoint.host, endpoint.port))[0]
             any_address = "::" if ":" in peer[0] else "0.0.0.0"
             address = sock.open(any_address, 0, peer if endpoint.direction == "connect" else None)
             self._peers[key] = peer
@@ -203,7 +204,7 @@ class SourceHost:
         if endpoint.direction == "listen":
             address = await stream.listen(endpoint.bind, endpoint.port)
         else:
-            await stream.connect(*await look_up(endpoint.host, endpoint.port))
+            await _connect(stream, endpoint)
             address = (endpoint.host, endpoint.port)
         self._streams[key] = stream
         return address
@@ -295,6 +296,16 @@ class SourceHost:
         for key, number in self.source.take_closures():
             if key in self._streams:
                 self._streams[key].close_connection(number)
+
+
+async def _connect(stream: StreamServer, endpoint: Endpoint) -> None:
+    """Connect to the first address that answers; OSError of the last if none does."""
+    *others, last = await look_up(endpoint.host, endpoint.port)
+    for address in others:
+        with contextlib.suppress(OSError):
+            await stream.connect(*address)
+            return
+    await stream.connect(*last)
 
 
 def _waits(connects: bool) -> Iterator[float]:

@@ -24,7 +24,7 @@ def test_the_loop_goes_on_while_a_name_is_looked_up(monkeypatch: pytest.MonkeyPa
         await asyncio.sleep(0)
         assert not looking.done()
         answer.set()
-        assert await asyncio.wait_for(looking, 5) == ("10.0.0.7", 99)
+        assert await asyncio.wait_for(looking, 5) == [("10.0.0.7", 99)]
 
     asyncio.run(run())
 
@@ -32,7 +32,19 @@ def test_the_loop_goes_on_while_a_name_is_looked_up(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("host", ["10.0.0.2", "::1", "fe80::1%lo"])
 def test_a_number_is_never_looked_up(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "getaddrinfo")
-    assert asyncio.run(look_up(host, 5)) == (host, 5)
+    assert asyncio.run(look_up(host, 5)) == [(host, 5)]
+
+
+def test_every_address_is_told_once_and_those_of_ipv4_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of a robot listen on IPv4, and many a host file names ::1 first."""
+    found: list[tuple[socket.AddressFamily, tuple[Any, ...]]] = [
+        (socket.AF_INET6, ("::1", 5, 0, 0)),
+        (socket.AF_INET, ("127.0.0.1", 5)),
+        (socket.AF_INET6, ("::1", 5, 0, 0)),
+    ]
+    answer = [(family, socket.SOCK_DGRAM, 17, "", name) for family, name in found]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_arguments, **_more: answer)
+    assert asyncio.run(look_up("localhost", 5)) == [("127.0.0.1", 5), ("::1", 5)]
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "x" * 70, "a..b"])

@@ -13,7 +13,7 @@ from aoabridge.config import default_config
 from aoabridge.config.sections import SourcesSettings
 from aoabridge.daemon.relay import Relay
 from aoabridge.daemon.sources import SLACK_S, BindFailure, SourceHost, source_hosts
-from aoabridge.sources.base import Address
+from aoabridge.sources.base import Address, Endpoint
 from aoabridge.sources.frc import FrcSettings, FrcSource
 from aoabridge.sources.settings import TeleopSettings
 from aoabridge.sources.teleop import TeleopSource
@@ -174,3 +174,23 @@ def test_a_capture_is_played_at_its_own_pace() -> None:
         return [(host.gather_s, host.slack_s) for host in hosts]
 
     assert asyncio.run(run()) == [(0.0, 0.0)]
+
+
+def test_a_connection_tries_every_address_of_its_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def addresses(_host: str, port: int) -> list[Address]:
+        return [("127.0.0.9", port), ("127.0.0.1", port)]
+
+    async def run(port: int) -> int:
+        relay = new_relay()
+        host = SourceHost("frc:ds", FrcSource(FrcSettings(name="ds"), "pi"), relay)
+        key = f"rio2ds-tcp@robot.local:{port}"
+        endpoint = Endpoint(key, "tcp", "", port, direction="connect", host="robot.local")
+        assert await host._open(endpoint)
+        peers = host._streams[key].peers
+        await host.stop()
+        relay.close()
+        return peers
+
+    monkeypatch.setattr("aoabridge.daemon.sources.look_up", addresses)
+    with socket.create_server(("127.0.0.1", 0)) as robot:
+        assert asyncio.run(run(robot.getsockname()[1])) == 1
