@@ -17,8 +17,9 @@ from aoabridge.values import LinkId
 __all__ = ["Link", "LinkSink", "LinkStart", "Watcher"]
 
 # A transfer comes back after its timeout; on a machine that has no time, later. The process has to end for a thread
-# that hangs, so it is given as long as the watchdog gives it. An orderly stop has a bound of its own.
+# that hangs, so it is given as long as the watchdog gives it; less where the process ends anyway.
 JOIN_S: Final = OUT_TIMEOUT_MS / 1000 + 2.5
+STOP_JOIN_S: Final = OUT_TIMEOUT_MS / 1000 + 0.5
 
 
 class LinkStart(msgspec.Struct, frozen=True):
@@ -67,7 +68,7 @@ class Watcher(Protocol):
 class Link:
     """One open link: its pipe, its pump, and the port it hangs on.
 
-    ``close``, ``reset`` and ``reopen`` block, for attach threads; each raises UsbError ``HANG`` and leaves the handle
+    Closing, ``reset`` and ``reopen`` block, for attach threads; each raises UsbError ``HANG`` and leaves the handle
     open if a thread of the pump does not end: closing under a running transfer aborts the process.
     """
 
@@ -95,12 +96,17 @@ class Link:
 
     def close(self) -> None:
         """Ends both threads, then the pipe."""
-        self._join()
+        self._join(JOIN_S)
+        self.pipe.close()
+
+    def close_at_stop(self) -> None:
+        """As ``close``, in the time that an orderly stop of the process has."""
+        self._join(STOP_JOIN_S)
         self.pipe.close()
 
     def reset(self) -> None:
         """Ends both threads, resets the device and closes the pipe; raises UsbError."""
-        self._join()
+        self._join(JOIN_S)
         try:
             self.pipe.reset()
         finally:
@@ -111,7 +117,7 @@ class Link:
         self.close()
         return usb.open(device, turn)
 
-    def _join(self) -> None:
-        if not self.pump.stop(JOIN_S):
+    def _join(self, timeout: float) -> None:
+        if not self.pump.stop(timeout):
             message = f"a USB thread of {self.pump.name} does not end"
             raise UsbError(message, errno=None, kind="HANG", step="join", port=self.pump.name)

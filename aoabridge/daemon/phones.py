@@ -100,7 +100,7 @@ class PhoneHost:
         await asyncio.gather(*(self._say_farewell(link) for link in links))
         for link in list(self._links.values()):
             self._end_link(link, "the bridge stops")
-            self._end(link.port_id, "close", link.close)
+            self._end(link.port_id, "close", link.close_at_stop)
         busy = await self._attach.wait_idle(max(0.1, STOP_S - (self._loop.time() - started)))
         return [*self._hanging, *busy]
 
@@ -334,7 +334,7 @@ class PhoneHost:
         self._phone_log.failed(entry.pump.name, ended.error)
         if self._stopping:
             self._end_link(entry, ended.error.kind)
-            self._end(entry.port_id, "close", entry.close)
+            self._end(entry.port_id, "close", entry.close_at_stop)
         else:
             # The thread's time: a busy loop hears of it later, and would take the absence for a shorter one.
             self._perform(self._table.on_result(entry.port_id, "link", ended.error, self._clock(), ended.t))
