@@ -160,6 +160,8 @@ class EventReader:
                 elif time_us > horizon_us:
                     self._note_future(topic, time_us - now_us)
                 append(Update(topic, value, time_us))
+            except MemoryError:
+                raise  # the event was good, and what it said is lost
             except Exception:  # noqa: BLE001  # one bad event must not cost the batch; what it is cannot be known
                 self.bad_events += 1
                 _log.debug("event of ntcore skipped", exc_info=True)

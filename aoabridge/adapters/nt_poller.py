@@ -105,5 +105,7 @@ class Poller:
                 self._source.wait(POLL_S)
                 if not self._stopping:
                     self.drain()
+            except MemoryError:
+                raise  # announcements may be lost, without which topics stay silent: the process ends
             except Exception:  # noqa: BLE001  # top-level loop: the one thread that must not end
                 _log.exception("NetworkTables events lost")

@@ -33,8 +33,7 @@ DEFECT_PAUSE_S: Final = 1.0
 class PhoneHost:
     """Finds phones and keeps a link to each. Every method is for the event loop; nothing blocks it.
 
-    ``new_link`` gives the ids of links, which are never reused. ``fatal`` is called with a reason if a thread hangs
-    inside libusb: the process must end by ``os._exit``.
+    ``new_link`` gives ids of links, never reused; ``fatal`` hears why the process must end by ``os._exit`` (a hang).
     """
 
     def __init__(
@@ -181,7 +180,9 @@ class PhoneHost:
             return
         try:
             self._perform(self._look(self._clock()))
-        except Exception:  # noqa: BLE001 (top of the loop: without its next alarm no phone would ever be seen again)
+        except MemoryError:
+            raise  # a port may be between two states: the process ends
+        except Exception:  # noqa: BLE001 (top of the loop: without its next alarm no phone is seen again)
             _log.exception("defect in the turn of the USB ports")
             self._last_scan, self._scan_asked = self._clock(), None
             self._timer = self._loop.call_later(DEFECT_PAUSE_S, self._turn)

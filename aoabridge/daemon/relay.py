@@ -320,5 +320,7 @@ def _going_on(loss: str) -> Iterator[None]:
     """Around one part of the loop's work: its failure costs ``loss``, and nothing that comes behind it."""
     try:
         yield
+    except MemoryError:
+        raise  # anything may be half done: the process ends
     except Exception:  # noqa: BLE001 (top of the loop: without its next alarm nothing would be relayed again)
         _log.exception(loss, extra={"repeat": loss})

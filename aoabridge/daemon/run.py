@@ -25,7 +25,7 @@ from aoabridge.exits import Exit
 from aoabridge.simulators.phone_app import KnownApp
 from aoabridge.status.views import ConfigView
 
-__all__ = ["run_daemon"]
+__all__ = ["run_daemon", "watch_defects"]
 
 SYSTEM_RUNTIME = Path("/run/aoabridge")
 LOCK_WAIT_S = 10.0  # an instance that is ending needs two seconds
@@ -87,7 +87,7 @@ class _Process:
             if written is not None:
                 remove_leftovers(written)
         self._say_start(bridge)
-        loop.set_exception_handler(_log_defect)
+        watch_defects(loop)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_end)
         loop.add_signal_handler(signal.SIGHUP, self._reload_asked.set)
@@ -218,9 +218,29 @@ class _Process:
             phone.start()
 
 
-def _log_defect(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def watch_defects(loop: asyncio.AbstractEventLoop) -> None:
+    """Log what nobody catches, on the loop or in a thread; end the process if it was a MemoryError."""
+    loop.set_exception_handler(_on_loop_defect)
+    threading.excepthook = _on_thread_defect
+
+
+def _on_loop_defect(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What nobody has caught ends up in our log, not only on stderr."""
-    log.error("defect: %s", context["message"], exc_info=context.get("exception"), extra={"repeat": "loop-defect"})
+    _log_defect(str(context["message"]), context.get("exception"))
+
+
+def _on_thread_defect(defect: threading.ExceptHookArgs) -> None:
+    _log_defect(f"thread {defect.thread.name if defect.thread else '?'} has ended", defect.exc_value)
+
+
+def _log_defect(what: str, error: BaseException | None) -> None:
+    try:
+        log.error("defect: %s", what, exc_info=error, extra={"repeat": "defect"})
+    finally:
+        if isinstance(error, MemoryError):
+            # Whatever was going on is half done: values could stand still for ever, lines be joined. A new process
+            # begins with a clean state within seconds.
+            os._exit(Exit.INTERNAL)
 
 
 def _keep(path: Path, text: str) -> bool:

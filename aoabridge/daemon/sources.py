@@ -262,6 +262,8 @@ class SourceHost:
         next_at: float | None = now + DEFECT_PAUSE_S
         try:
             next_at = self._do_turn(now)
+        except MemoryError:
+            raise  # what was said last may be wrong: the process ends
         except Exception:  # top of the loop: without its next alarm old values would stand for ever
             log.exception("%s: turn broken off", self.name, extra={"repeat": f"source-turn:{self.name}"})
         if self._timer is not None:

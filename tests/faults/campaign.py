@@ -219,7 +219,8 @@ class Campaign:
             ages = {name: (self.judge.value_s[name], self.judge.put_s[name]) for name in PHONES}
         now = time.monotonic()
         phones = [(view["name"], view["state"], view["subscriptions"]) for view in self.job.daemon.status()["phones"]]
-        return f"; {phones}; ages {[(name, *(round(now - at, 1) for at in pair)) for name, pair in ages.items()]}"
+        shown = [(name, *(round(now - at, 1) for at in pair)) for name, pair in ages.items()]
+        return f"; {phones}; ages {shown}; robot {self.job.daemon.status()['robot']}; log {self.job.daemon.log[-30:]}"
 
     def _wrong(self, text: str) -> None:
         self._tell("on_wrong", f"at {time.monotonic() - self.began:.1f}: {text}")

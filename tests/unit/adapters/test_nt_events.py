@@ -24,7 +24,7 @@ class Value:
         self._time_us = server_time_us
 
     def value(self) -> Any:
-        if isinstance(self._value, UnicodeDecodeError):
+        if isinstance(self._value, Exception):
             raise self._value
         return self._value
 
@@ -108,6 +108,11 @@ def test_one_bad_event_does_not_cost_the_batch(reader: EventReader) -> None:
     batch = reader.read([value_event("/a", 1), Event(64), Event(8), value_event("/b", 2)])
     assert batch.events == [Update("/a", 1, NOW_US), Update("/b", 2, NOW_US)]
     assert reader.bad_events == 2
+
+
+def test_an_event_that_finds_no_memory_is_not_taken_for_a_bad_one(reader: EventReader) -> None:
+    with pytest.raises(MemoryError):
+        reader.read([value_event("/a", MemoryError())])
 
 
 @pytest.mark.parametrize("unstamped_us", [0, 1])
