@@ -21,9 +21,6 @@ from rig.main_job import MainJob
 
 __all__ = ["Injector", "NotInjectedError"]
 
-# The known app subscribes its pose a second after the rest. If a daemon dies in between, the next one finds the pose
-# alone and takes it for all that the app wants, until the app repeats everything after a minute: not injected.
-SUBSCRIBED_S = 1.5
 REPLUG_S = 3.2  # a hand, not the phone itself: no ladder
 RESYNC_S = 0.3  # until the next line of an app that says ten a second
 SEEN_S = 15.0  # until a fault must have shown its effect
@@ -191,18 +188,10 @@ class Injector:
 
     # The daemon.
 
-    def _until_subscribed(self) -> None:
-        """Wait until every app has said all that it wants."""
-        since = time.monotonic()
-        self.until(lambda: all(min(self.judge.value_s[name], self.judge.put_s[name]) > since for name in PHONES))
-        time.sleep(SUBSCRIBED_S)
-
     def _daemon_killed(self, fault: Fault) -> None:
-        self._until_subscribed()
         self._restart(fault.size, signal.SIGKILL)
 
     def _daemon_restart(self, fault: Fault) -> None:
-        self._until_subscribed()
         self._restart(fault.size, signal.SIGTERM)
 
     def _restart(self, pause_s: float, how: signal.Signals) -> None:
