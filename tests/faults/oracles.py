@@ -16,6 +16,7 @@ DEAD_S = 1.2  # until ntcore takes a silent robot for lost
 DEAD_MAN_S = 1.0  # a press may be this old when it starts something (the gate's 0.75 s, and one busy loop)
 ANSWER_S = 0.5  # from a put to its answer, if nothing is in the way
 AFTER_LINK_S = 0.1  # an app may write this long after its link was cut, since the rig tells it a moment later
+REOPENED_S = 0.7  # after it was asked to: the known app is closed for half a second
 HALF_S = 1.5  # after a broken transfer its half line is ended by the next one
 PUT_S = 3.0  # of the end of a run, whose puts are still under way
 HALF = 0.5
@@ -119,6 +120,8 @@ class Judge:
                 continue
             if line.get("key", "").startswith("/load/"):
                 self._on_value(phone, line, at)
+            elif "disconnect" in line:  # what the app says or is told while it opens again is lost
+                self.on_break(phone, at, at + REOPENED_S)
             elif "ack" in line:
                 self._on_answer(phone, line["ack"], "ack", at)
             elif "error" in line and "id" in line["error"]:

@@ -133,6 +133,7 @@ UNANSWERED = ("on_said", "/phone/p1", 2, 110.0)
     [
         [("on_link_end", "p1", 110.2)],
         [("on_break", "p1", 109.0, 110.1)],
+        [("on_lines", "p1", [(109.5, 1, '{"disconnect":true}')])],
         [("on_deaf", "p1", 110.1, 115.0), ("on_link_end", "p1", 115.2)],  # its answer waited, and went with the link
         [("on_stall", 111.4, 1.3), ("on_link_end", "p1", 111.5)],
     ],
@@ -148,6 +149,7 @@ def test_a_put_that_was_lost_on_the_way_need_not_be_answered(judge, around):
         [("on_link_end", "p1", 111.0)],  # long enough to answer
         [("on_link_end", "p1", 109.5)],  # the next link
         [("on_link_end", "p2", 110.2)],
+        [("on_lines", "p1", [(109.2, 1, '{"disconnect":true}')])],
         [("on_break", "p1", 100.0, 109.0)],
         [("on_deaf", "p1", 110.1, 115.0)],
         [("on_loss", 110.0, 112.0)],  # without a robot it is refused
