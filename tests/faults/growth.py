@@ -11,7 +11,7 @@ WARM_UP_SHARE = 0.1  # of a run that is shorter than ten warm-ups
 MAX_MIB_PER_H = 1.0
 # A line through a few minutes has any slope: pages that an allocator took once are no leak until they are so many.
 SHORT_H = 0.25
-MAX_MIB_SHORT = 4.0
+MAX_MIB_SHORT = 6.0
 MAX_LOG_LINES_PER_H = 60.0
 MIN_LOG_LINES = 5
 

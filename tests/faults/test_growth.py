@@ -59,7 +59,7 @@ def test_each_growth_is_found(figure, course, text):
 
 def test_a_short_run_may_not_grow_by_megabytes_either():
     assert growth(samples(120, rss_mib=lambda at_s: 50 + at_s / 60)).faults == []
-    assert growth(samples(120, rss_mib=lambda at_s: 50 + at_s / 20)).faults != []
+    assert growth(samples(120, rss_mib=lambda at_s: 50 + at_s / 12)).faults != []
 
 
 def test_the_warm_up_and_the_line():
