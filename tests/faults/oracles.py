@@ -1,6 +1,7 @@
 """What must hold whatever breaks: judges the records of phones, robot and faults. Pure; times in monotonic seconds."""
 
 import json
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -17,9 +18,11 @@ DEAD_MAN_S = 1.0  # a press may be this old when it starts something (the gate's
 ANSWER_S = 0.5  # from a put to its answer, if nothing is in the way
 AFTER_LINK_S = 0.1  # an app may write this long after its link was cut, since the rig tells it a moment later
 REOPENED_S = 0.7  # after it was asked to: the known app is closed for half a second
+SUMMED_S = 1.5  # a summary stands for the errors since the one before it: a second, and a busy loop
 HALF_S = 1.5  # after a broken transfer its half line is ended by the next one
 PUT_S = 3.0  # of the end of a run, whose puts are still under way
 HALF = 0.5
+MORE = re.compile(r"(\d+) more errors were not sent")
 
 
 class Judge:
@@ -44,6 +47,7 @@ class Judge:
         self._beat: tuple[float, float, float] | None = None  # of this daemon: wall clock over ours, newest, when
         self._breaks: dict[str, list[Span]] = defaultdict(list)
         self._deaf: dict[str, list[Span]] = defaultdict(list)
+        self._summed: dict[str, list[tuple[float, int]]] = defaultdict(list)  # when a summary came, how many are open
         self._link_ends: dict[str, list[float]] = defaultdict(list)
         self._losses: list[Span] = []
 
@@ -121,11 +125,13 @@ class Judge:
             if line.get("key", "").startswith("/load/"):
                 self._on_value(phone, line, at)
             elif "disconnect" in line:  # what the app says or is told while it opens again is lost
-                self.on_break(phone, at, at + REOPENED_S)
+                self._breaks[phone].append(Span(at, at + REOPENED_S))
             elif "ack" in line:
                 self._on_answer(phone, line["ack"], "ack", at)
             elif "error" in line and "id" in line["error"]:
                 self._on_answer(phone, line["error"]["id"], line["error"]["code"], at)
+            elif "error" in line and (more := MORE.match(line["error"]["message"])):
+                self._summed[phone].append((at, int(more[1])))
 
     def _on_value(self, phone: str, line: Mapping[str, Any], at: float) -> None:
         self.counts["values heard"] += 1
@@ -226,7 +232,7 @@ class Judge:
             answer = self.answered.get((phone, value))
             if at > until - PUT_S:
                 continue
-            if answer is None and not self._may_be_lost(phone, at):
+            if answer is None and not self._may_be_lost(phone, at) and not self._summed_up(phone, at):
                 self._bad(f"{phone}: put {value} of {at:.3f} was never answered")
             lost = answer is not None and answer[0] == "ack" and (topic, value) not in self.arrived
             if lost and not any(self._swallows(loss, answer[1]) for loss in self._losses):
@@ -235,6 +241,14 @@ class Judge:
 
     def _swallows(self, loss: Span, at: float) -> bool:
         return loss.begin - LOST_BEFORE_S - self.stall(loss.begin - 3, loss.begin) <= at <= loss.end + ANSWER_S
+
+    def _summed_up(self, phone: str, at: float) -> bool:
+        """Whether the refusal of a put is one of those that a summary counts instead: at most 20 a second are sent."""
+        for index, (told, left) in enumerate(self._summed[phone]):
+            if left and at <= told <= at + SUMMED_S + self.stall(at, told):
+                self._summed[phone][index] = told, left - 1
+                return True
+        return False
 
     def _may_be_lost(self, phone: str, at: float) -> bool:
         """Whether the way of a put, or that of its answer, was cut."""

@@ -126,6 +126,7 @@ def test_puts_that_nobody_said_and_that_come_again(judge):
 
 
 UNANSWERED = ("on_said", "/phone/p1", 2, 110.0)
+SUMMARY = '{"error":{"code":"rate-limited","message":"1 more errors were not sent"}}'
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,7 @@ UNANSWERED = ("on_said", "/phone/p1", 2, 110.0)
         [("on_link_end", "p1", 110.2)],
         [("on_break", "p1", 109.0, 110.1)],
         [("on_lines", "p1", [(109.5, 1, '{"disconnect":true}')])],
+        [("on_lines", "p1", [(110.4, 1, SUMMARY)])],
         [("on_deaf", "p1", 110.1, 115.0), ("on_link_end", "p1", 115.2)],  # its answer waited, and went with the link
         [("on_stall", 111.4, 1.3), ("on_link_end", "p1", 111.5)],
     ],
@@ -150,6 +152,9 @@ def test_a_put_that_was_lost_on_the_way_need_not_be_answered(judge, around):
         [("on_link_end", "p1", 109.5)],  # the next link
         [("on_link_end", "p2", 110.2)],
         [("on_lines", "p1", [(109.2, 1, '{"disconnect":true}')])],
+        [("on_lines", "p1", [(109.9, 1, SUMMARY)])],
+        [("on_lines", "p1", [(112.0, 1, SUMMARY)])],
+        [("on_said", "/phone/p1", 3, 110.1), ("on_lines", "p1", [(110.4, 1, SUMMARY)])],
         [("on_break", "p1", 100.0, 109.0)],
         [("on_deaf", "p1", 110.1, 115.0)],
         [("on_loss", 110.0, 112.0)],  # without a robot it is refused
