@@ -52,7 +52,7 @@ ALONE: list[Row] = [
     ticking("fms", statuses=(0,)),
     ticking("ds", statuses=(0,)),
     ticking("ds", "--robot", statuses=(0,)),
-    ticking("j519", "--bind", f"127.0.0.1:{free_port()}", statuses=(1,)),
+    ticking("j519", "--bind", "127.0.0.1:PORT", statuses=(1,)),
     ticking("teleop", "--role", "both", statuses=(0,)),
 ]
 
@@ -127,7 +127,7 @@ def check_lines(text: str, schemas: set[str]) -> None:
 def ask(command: list[str], row: Row) -> str:
     name, words, statuses, given, schemas = row
     done = subprocess.run(
-        [*command, *name.split(), *words, "--json"],
+        [*command, *name.split(), *(word.replace("PORT", str(free_port())) for word in words), "--json"],
         input=given,
         capture_output=True,
         text=True,
