@@ -82,7 +82,7 @@ class Dialog:
             self._refusals.refuse(link, error, now, line.data)
 
     def _on_subscribe(self, link: Link, message: Subscribe, line: InboundLine, now: float) -> None:
-        link.reopening.on_subscribe(now, legacy=message.legacy)
+        link.reopening.on_subscribe(now, early=line.early, legacy=message.legacy)
         for error in self._fanout.subscribe(link, message):
             self._refusals.refuse(link, error, now, line.data)
 

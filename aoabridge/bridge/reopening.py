@@ -1,7 +1,7 @@
 """When an app is asked to open its accessory again: if what it said on opening may have gone to somebody else.
 
-The known app subscribes only when it opens the accessory, in the old form, in two messages one second apart: one alone
-is the rest of what a dead daemon has read. Whatever is lost comes again only after a minute.
+The known app subscribes only when it opens the accessory, in the old form, in two messages one second apart. Whatever
+of it is lost comes again after a minute.
 """
 
 from typing import Final
@@ -20,12 +20,13 @@ class Reopening:
 
     def __init__(self, now: float, *, adopted: bool) -> None:
         self._doubted_at = now if adopted else None  # since when something may be missing
+        self._read_failed = False
         self._first_at: float | None = None  # a subscribe that should be one of two
         self._over = False
 
-    def on_subscribe(self, now: float, *, legacy: bool) -> None:
-        """The app subscribes, perhaps before the link began; ``legacy`` = in the old form."""
-        if self._first_at is not None or not legacy:
+    def on_subscribe(self, now: float, *, early: bool, legacy: bool) -> None:
+        """The app subscribes; ``early`` = written before the link began, ``legacy`` = in the old form."""
+        if self._first_at is not None or not legacy or (early and not self._read_failed):
             self._over = True
         self._first_at = now
 
@@ -33,6 +34,7 @@ class Reopening:
         """Bytes of the phone were lost."""
         if self._first_at is not None and now - self._first_at > PAIR_S:
             self._over = True  # it subscribed long ago, and once is its way
+        self._read_failed = True
         if self._doubted_at is None:
             self._doubted_at = now
 

@@ -21,6 +21,9 @@ from rig.main_job import MainJob
 
 __all__ = ["Injector", "NotInjectedError"]
 
+# The known app subscribes its pose a second after the rest. If a daemon dies in between, the next one finds the pose
+# alone and takes it for all that the app wants, until the app repeats everything after a minute: not injected.
+SUBSCRIBED_S = 1.5
 REPLUG_S = 3.2  # a hand, not the phone itself: no ladder
 RESYNC_S = 0.3  # until the next line of an app that says ten a second
 SEEN_S = 15.0  # until a fault must have shown its effect
@@ -188,10 +191,18 @@ class Injector:
 
     # The daemon.
 
+    def _until_subscribed(self) -> None:
+        """Wait until every app has said all that it wants."""
+        since = time.monotonic()
+        self.until(lambda: all(min(self.judge.value_s[name], self.judge.put_s[name]) > since for name in PHONES))
+        time.sleep(SUBSCRIBED_S)
+
     def _daemon_killed(self, fault: Fault) -> None:
+        self._until_subscribed()
         self._restart(fault.size, signal.SIGKILL)
 
     def _daemon_restart(self, fault: Fault) -> None:
+        self._until_subscribed()
         self._restart(fault.size, signal.SIGTERM)
 
     def _restart(self, pause_s: float, how: signal.Signals) -> None:
@@ -315,6 +326,7 @@ class Injector:
 
     def _memory_pressure(self, fault: Fault) -> None:
         """The address space may not grow: a big put that got through before gets no answer now."""
+        self._until_subscribed()  # the daemon may die of it
         since = time.monotonic()
         if not self.until(lambda: self.judge.put_s[fault.phone] > since) or not self._big_put(fault.phone):
             raise NotInjectedError("a big put is not answered anyhow")
