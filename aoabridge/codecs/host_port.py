@@ -22,20 +22,20 @@ def split_host_port(text: str, port: int | None = None) -> tuple[str, int]:
     else:
         host, digits = text, ""
     if not host:
-        raise DecodeError(f"{text!r} names no host")
+        raise DecodeError(f"{text!r} names no host: host or host:port")
     if digits:
         port = _port(digits)
     if port is None:
-        raise DecodeError(f"{text!r} names no port")
+        raise DecodeError(f"{text!r} names no port: host:port")
     return host, port
 
 
 def _port(digits: str) -> int:
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= len(str(MAX_PORT))):
-        raise DecodeError(f"{digits!r} is no port")
+        raise DecodeError(f"{digits!r} is no port: 1 to {MAX_PORT}")
     number = int(digits)
     if not 0 < number <= MAX_PORT:
-        raise DecodeError(f"{digits!r} is no port")
+        raise DecodeError(f"{digits!r} is no port: 1 to {MAX_PORT}")
     return number
 
 

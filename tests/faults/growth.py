@@ -58,8 +58,10 @@ def growth(samples: Sequence[Sample]) -> Growth:
     rss_slope = slope_per_h(kept, lambda sample: sample.rss_mib)
     log_lines = kept[-1].log_lines - kept[0].log_lines
     faults = []
-    if rss_slope * hours >= (MAX_MIB_PER_H * hours if hours >= SHORT_H else MAX_MIB_SHORT):
+    if hours >= SHORT_H and rss_slope >= MAX_MIB_PER_H:
         faults.append(f"memory grows by {rss_slope:.2f} MiB/h, the limit is {MAX_MIB_PER_H:g}")
+    elif hours < SHORT_H and rss_slope * hours >= MAX_MIB_SHORT:
+        faults.append(f"memory grew by {rss_slope * hours:.1f} MiB, the limit of a short run is {MAX_MIB_SHORT:g}")
     ends = {name: _ends(kept, name) for name in ("descriptors", "threads")}
     faults += [f"{name} grew from {first} to {last}" for name, (first, last) in ends.items() if last > first]
     if log_lines >= max(MIN_LOG_LINES, MAX_LOG_LINES_PER_H * hours):
