@@ -34,9 +34,8 @@ from aoabridge.values import RUN_PREFIX
 
 __all__ = ["Dialog"]
 
-MAX_PRESS_AGE_S = (
-    1.0  # a busy machine delays a press by less; after more, the driver no longer expects the robot to move
-)
+# A busy machine delays a press by less; after more, the driver no longer expects the robot to move.
+MAX_PRESS_AGE_S = 1.0
 
 
 class Dialog:

@@ -17,6 +17,7 @@ from aoabridge.values import SCHEMA_TYPE, LinkId, NtValue, Put, PutOp, PutResult
 __all__ = ["Answer", "PutDesk"]
 
 MAX_WAITING_BYTES = 16 * 1024 * 1024  # of one link's puts: ntcore takes 25 MB/s, a phone may send more
+NO_LINK = 0  # orders that no end of a link takes back
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -24,9 +25,6 @@ class Answer(msgspec.Struct, frozen=True):
 
     refusal: LinkError | None
     asked: bool
-
-
-NO_LINK = 0  # orders that no end of a link takes back
 
 
 class _Asked(msgspec.Struct):
