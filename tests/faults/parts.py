@@ -1,7 +1,6 @@
 """The campaign's processes and threads: the robot, and the phones' traffic that feeds the judge."""
 
 import json
-import signal
 import socket
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import time
 from pathlib import Path
 
 from faults.oracles import Judge
+from rig.nt_process import power_off
 
 __all__ = ["RobotProcess", "Traffic"]
 
@@ -58,15 +58,8 @@ class RobotProcess:
     def kill(self) -> None:
         """Power off."""
         process, self.process = self.process, None
-        if process is None:
-            return
-        process.send_signal(signal.SIGCONT)
-        process.kill()
-        process.wait()
-        self._reader.join()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
+        if process is not None:
+            power_off(process, self._reader.join)
 
     def send(self, number: int) -> None:
         assert self.process is not None

@@ -45,6 +45,17 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def power_off(process: subprocess.Popen[str], drained: Callable[[], None] = lambda: None) -> None:
+    """End a child the hard way, frozen or not; ``drained`` returns when its last words have been read."""
+    process.send_signal(signal.SIGCONT)
+    process.kill()
+    process.wait()
+    drained()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+
+
 def to_json(value: Any) -> Any:
     return {"b64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
@@ -98,14 +109,8 @@ class NtProcess:
     def kill(self) -> None:
         """End it the hard way, as a robot that loses power. Idempotent."""
         process, self.process = self.process, None
-        if process is None:
-            return
-        process.send_signal(signal.SIGCONT)
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
+        if process is not None:
+            power_off(process)
 
     def suspend(self) -> None:
         assert self.process is not None
