@@ -80,7 +80,7 @@ class Logs:
         self._set = set(levels)
 
     def on_tick(self) -> None:
-        """Say the summaries of what was repeated; about once per second."""
+        """Say the summaries of what was repeated; every few seconds."""
         self._fan.say(self.limiter.summaries())
 
     def remove(self) -> None:

@@ -13,7 +13,7 @@ from aoabridge.exits import Exit
 
 __all__ = ["EventSource", "Poller"]
 
-POLL_S = 0.25  # a sign of life at least this often
+POLL_S = 1.0  # a sign of life at least this often, well within what the watchdog allows; every event wakes at once
 JOIN_S = 2.0
 GATHER_S = 0.0005  # ntcore's thread is still handing us the frame of which it has told: half a frame costs a whole turn
 

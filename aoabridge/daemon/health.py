@@ -7,7 +7,7 @@ import msgspec
 __all__ = ["NT_S", "RECORDER_S", "USB_S", "LifeSign", "overdue"]
 
 USB_S = 3.0  # a transfer ends within a second, by its own timeout if by nothing else
-NT_S = 3.0  # it wakes four times per second without any event
+NT_S = 3.0  # it wakes once per second without any event
 RECORDER_S = 10.0  # a worn SD card may stand still for seconds and go on
 
 

@@ -29,4 +29,9 @@ class MachineWatch:
     def note_load(self, late_s: float, cpu_percent: float | None, overloaded: bool, now: float) -> None:
         """How late this look is, this process's share of a core, and whether values are being skipped."""
         busy = cpu_percent is not None and cpu_percent > MAX_CPU_PERCENT
-        self._board.set("overload", "machine", overloaded or busy or late_s > MAX_LAG_S, now)
+        self._board.set("overload", "machine", overloaded or busy or self.is_late(late_s), now)
+
+    @staticmethod
+    def is_late(late_s: float) -> bool:
+        """Whether a look that came so late shows that the machine cannot keep up."""
+        return late_s > MAX_LAG_S

@@ -98,6 +98,8 @@ class Observer:
         self._counted: dict[tuple[LinkId, str], int] = {}
         self._rated: set[LinkId] = set()  # links with rates
         self._was_connected = False
+        self.is_looking = False  # for the robot
+        self._was_looking = False
         self._refusing: str | None = None
         self._losses = 0
         self.topic_hz: dict[str, float] = {}  # of topics that had a value within the last second
@@ -115,7 +117,7 @@ class Observer:
             team=self.config.nt.team,
             wall=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             mono_s=now,
-            uptime_s=now - self._started,
+            uptime_s=self.uptime_s(now),
             wall_trusted=_wall_trusted(),
             robot=self._robot(now),
             config=self.config_view,
@@ -125,6 +127,10 @@ class Observer:
             host=self.host,
             record=self.record,
         )
+
+    def uptime_s(self, now: float) -> float:
+        """Since the start."""
+        return now - self._started
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """The one snapshot of all surfaces."""
@@ -152,17 +158,17 @@ class Observer:
         self.board.on_tick(now)
         if now - self._marked_at >= TOPIC_RATE_S:
             self._measure_topics(now)
-            self._note_flows()
+            self._note_flows(phones)
 
-    def _note_flows(self) -> None:
+    def _note_flows(self, phones: Sequence[PhoneFacts]) -> None:
         """One mark per second and phone: whether anything passed."""
-        for facts in self._phones():
+        for facts in phones:
             link = self._relay.core.links.get(facts.link) if facts.link is not None else None
             total = 0 if link is None else link.counters["rx_lines"] + link.counters["tx_values"]
             moved = total > self._flow_marks.get(facts.name, 0)
             self._flow_marks[facts.name] = total
             self._flows.setdefault(facts.name, deque(maxlen=FLOW_SECONDS)).append("#" if moved else ".")
-        for gone in self._flows.keys() - {facts.name for facts in self._phones()}:
+        for gone in self._flows.keys() - {facts.name for facts in phones}:
             del self._flows[gone], self._flow_marks[gone]
 
     def flow(self, name: str) -> str:
@@ -237,6 +243,7 @@ class Observer:
         unset = nt.team is None and not nt.server and not nt.embedded
         looking = not connected and not unset and not nt.embedded
         no_link = looking and not self._has_network()
+        self.is_looking = looking
         looking = looking and not no_link
         self._way.tick(looking, relay.nt.targets, nt.team, now)
         board.set("nt-unset", "robot", unset, now)
@@ -248,6 +255,9 @@ class Observer:
 
     def _watch_way(self, looking: bool, now: float) -> None:
         """Why a robot that is looked for is not found."""
+        if not looking and not self._was_looking:
+            return  # nothing is open
+        self._was_looking = looking
         way, board, passed_s = self._way, self.board, now - self._started
         refused = looking and way.answer is Answer.REFUSED
         if not refused or (self._refusing is not None and self._refusing != way.host):

@@ -69,6 +69,7 @@ class PhoneHost:
         self._hanging: list[str] = []
         self._new_link = new_link or itertools.count(1).__next__
         self._last_scan = float("-inf")
+        self._devices: tuple[UsbDevice, ...] = ()
         self._scan_asked: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._stopping = False
@@ -150,6 +151,11 @@ class PhoneHost:
         """Every port with a device or a phone."""
         return self._table.views()
 
+    @property
+    def has_phones(self) -> bool:
+        """Whether any phone is plugged in, or is expected back from its switch."""
+        return self._table.has_phones
+
     def link_of(self, port_id: int) -> LinkId | None:
         """The open link of a port."""
         entry = self._by_port.get(port_id)
@@ -194,7 +200,11 @@ class PhoneHost:
             self._drain(link)  # its threads know better than a scan when a phone left
         at = None if self._scan_asked is None else self._scan_asked - EVENT_DELAY_S
         self._last_scan, self._scan_asked = now, None
-        return self._table.on_scan(self._scan(), now, at)
+        devices = self._scan()
+        if devices != self._devices:
+            self._devices = devices
+            self._on_change()
+        return self._table.on_scan(devices, now, at)
 
     def _next_scan(self) -> float:
         regular = self._last_scan + self._table.scan_interval_s

@@ -81,6 +81,8 @@ class Relay:
         self.connected_at: float | None = None
         self.losses = 0
         self.lost_at: float | None = None
+        self.stirred = 0
+        """Grows with everything that happens outside; not with time, nor with what the bridge says of itself."""
         self.on_turn: Callable[[float], None] | None = None
         self.spies: list[Spy] = []
         self.watch: Callable[[Sequence[NtEvent], float], None] | None = None
@@ -104,6 +106,11 @@ class Relay:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
+    def stir(self) -> None:
+        """Something else has happened that may be shown: ask for a turn."""
+        self.stirred += 1
+        self.turn_soon()
+
     def turn_now(self) -> None:
         """Do at once what a turn would do."""
         self._turn()
@@ -120,7 +127,7 @@ class Relay:
         """A host has claimed a phone."""
         self._hosts[link] = host
         self.core.on_link_up(link, info, self._clock())
-        self.turn_soon()
+        self.stir()
 
     def link_event(self, link: LinkId, event: PumpEvent) -> None:
         """What the pump of a link saw, in order."""
@@ -132,7 +139,7 @@ class Relay:
         """The link is over, for whatever reason."""
         if self._hosts.pop(link, None) is not None:
             self.core.on_link_down(link, self._clock())
-            self.turn_soon()
+            self.stir()
 
     def link_farewell(self, link: LinkId) -> bytes:
         """The next transfer of an orderly end, b"" when all is said."""
@@ -224,6 +231,7 @@ class Relay:
                 self._feed_run(kind, list(run), now)
 
     def _feed_run(self, kind: type[NtEvent], run: Sequence[NtEvent], now: float) -> None:
+        self.stirred += kind is not ClockSync
         if kind is Update:
             updates = cast("Sequence[Update]", run)
             self.core.on_updates(updates, now)

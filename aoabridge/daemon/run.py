@@ -30,6 +30,7 @@ __all__ = ["run_daemon", "watch_defects"]
 SYSTEM_RUNTIME = Path("/run/aoabridge")
 LOCK_WAIT_S = 10.0  # an instance that is ending needs two seconds
 STOP_S = 2.0
+SUM_UP_S = 5.0  # a summary of repeated lines is due after a minute: nobody waits for it to the second
 GOOD_AFTER_S = 30.0  # a configuration that has run this long did not break the start
 
 log = logging.getLogger("aoabridge.daemon")
@@ -154,7 +155,7 @@ class _Process:
 
     async def _sum_up_logs(self) -> None:
         while True:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(SUM_UP_S)
             self._logs.on_tick()
 
     # Reload.

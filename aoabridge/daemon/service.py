@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from aoabridge.adapters.nt import NtClient
 from aoabridge.adapters.socket_pipe import SocketPipe
 from aoabridge.bridge.core import BridgeCore
 from aoabridge.config import Config, changes, effective, log_line, restart_needed
+from aoabridge.daemon.calm import Calm
 from aoabridge.daemon.handlers import Handlers, log_handlers
 from aoabridge.daemon.health import NT_S, RECORDER_S, USB_S, LifeSign, overdue
 from aoabridge.daemon.machine import MachineWatch
@@ -29,6 +30,7 @@ from aoabridge.daemon.surfaces import Surfaces
 from aoabridge.daemon.taps import Taps
 from aoabridge.daemon.usb_links import UsbLinks
 from aoabridge.daemon.web import PageContent, WebHost
+from aoabridge.phone.ports import PORT_ISSUES
 from aoabridge.status.views import SourceView
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ class Bridge:
         wants_usb = self.usb is not None and not config.devices.simulated
         self._machine = MachineWatch(self.observer.board, wants_usb=wants_usb)
         self._observe_at: float | None = None
+        self._calm = Calm()
         self._ticker: asyncio.TimerHandle | None = None
         self._recorded_issues: list[str] = []
         self.surfaces = Surfaces(
@@ -110,7 +113,7 @@ class Bridge:
             identity(self.config),
             machine_id=_machine_id(),
             clock=self._clock,
-            on_change=self.relay.turn_soon,
+            on_change=self.relay.stir,
             fatal=fatal,
             new_link=self._links.__next__,
         )
@@ -203,26 +206,37 @@ class Bridge:
             self.nt.set_target(nt_target(self.config.nt))
         if self.web is not None:
             self.web.reload(self.config)
-        self.relay.turn_soon()
+        self.relay.stir()
         return restart_needed(found)
 
     def _observe(self) -> None:
         """The loop of everything that is shown; a defect in it must neither end it nor starve the watchdog."""
         now = self._clock()
+        late_s = 0.0 if self._observe_at is None else now - self._observe_at
+        self._observe_at = now + PERIOD_S
         try:
-            self._look(now)
+            if self._calm.wants_look(self._signs(), now, busy=self._is_busy() or self._machine.is_late(late_s)):
+                self._look(now, late_s)
+            else:
+                self.surfaces.beat(now)
         except Exception:  # top of the loop: the relay works without what it shows
             log.exception("look at the bridge broken off", extra={"repeat": "observe"})
         self.surfaces.feed_watchdog(now)
         self._ticker = self._loop.call_later(PERIOD_S, self._observe)
 
-    def _look(self, now: float) -> None:
+    def _signs(self) -> Hashable:
+        return self.relay.stirred, self.observer.board.changes, self.recording.active
+
+    def _is_busy(self) -> bool:
+        """Whether something goes on that has to be looked at all the time."""
+        phones = bool(self.relay.core.links) or (self.usb is not None and self.usb.has_phones)
+        return phones or bool(self.sources) or self.recording.active or self.observer.is_looking
+
+    def _look(self, now: float, late_s: float) -> None:
         if self.usb is not None:
             self._watch_usb(self.usb, now)
         self._watch_sources(now)
         self._watch_recording(now)
-        late_s = 0.0 if self._observe_at is None else now - self._observe_at
-        self._observe_at = now + PERIOD_S
         self._machine.note_load(late_s, self.observer.host.cpu_percent, self.nt.overloaded, now)
         self._machine.tick(now)
         self.observer.tick(now)
@@ -265,8 +279,7 @@ class Bridge:
         for code, subject, data in issues:
             board.set(code, subject, active=True, now=now, data=data, hold=False)
         for shown in board.open_issues():
-            usb_issue = shown.code.startswith(("usb-", "phone-")) or shown.code in ("app-silent", "serial-duplicate")
-            if usb_issue and (shown.code, shown.subject) not in open_now:
+            if shown.code in PORT_ISSUES and (shown.code, shown.subject) not in open_now:
                 board.clear(shown.code, now, shown.subject)
 
     # What is shown.

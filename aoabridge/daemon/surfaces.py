@@ -26,7 +26,7 @@ from aoabridge.status.views import HostView
 __all__ = ["Surfaces", "instance_id"]
 
 HOST_S = 1.0
-STATE_FILE_S = 5.0
+SLOW_S = 5.0  # the state file, which is read when nothing else is left, and the marker of an update
 CLOCK_STEP_S = 2.0
 BRIDGES = "/AOABridge/.bridges/"
 
@@ -69,7 +69,7 @@ class Surfaces:
         self._probe = probe or HostProbe(state_dir)
         self._wall = wall
         self._host_at = float("-inf")
-        self._written_at = float("-inf")
+        self._slow_at = float("-inf")
         self._fed_at = float("-inf")
         self._shown = False
         self._stuck_told: list[str] = []
@@ -83,6 +83,10 @@ class Surfaces:
         """Look at the machine, then tell every surface what has changed."""
         board, config = self._observer.board, self._observer.config
         self._look_at_host(now)
+        slowly = now - self._slow_at >= SLOW_S
+        if slowly:
+            self._slow_at = now
+            self._look_at_update(now)
         self._watch_clock(now)
         self._watch_names(now)
         edges = board.take_edges()
@@ -101,9 +105,13 @@ class Surfaces:
         else:
             self._relay.publish(self._popups.withdraw_all())
         self.notifier.status(snapshot["sentence"], now)
-        if self.state_file is not None and now - self._written_at >= STATE_FILE_S:
-            self._written_at = now
+        if slowly:
             self._write(snapshot)
+
+    def beat(self, now: float) -> None:
+        """A tick instead of ``tick`` if nothing has happened: say that we live. No phone is linked, so none puts."""
+        if self._shown:
+            self._relay.publish(self._topics.on_beat(self._observer.uptime_s(now)))
 
     def note_write(self, what: str, done: bool) -> None:
         """Whether the last try to write a file worked."""
@@ -130,8 +138,11 @@ class Surfaces:
         self._is_throttled = bool(figures.throttled)
         board.set("usb-power", "power", self._is_throttled, now, data={"n": self._power_dips})
         board.set("disk-read-only", "disk", bool(figures.read_only) or bool(self._unwritten), now)
+
+    def _look_at_update(self, now: float) -> None:
         failed = rolled_back_version()
-        board.set("update-rolled-back", "update", failed is not None, now, data={"version": failed or ""})
+        data = {"version": failed or ""}
+        self._observer.board.set("update-rolled-back", "update", failed is not None, now, data=data)
 
     def _watch_clock(self, now: float) -> None:
         offset_s = self._wall() - now

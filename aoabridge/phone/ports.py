@@ -12,7 +12,7 @@ from aoabridge.phone.aoa import UsbDevice
 from aoabridge.phone.filter import Decision, DeviceName, DeviceRules, Verdict, decide
 from aoabridge.phone.port import PortMachine
 
-__all__ = ["DeviceName", "DeviceRules", "PortTable", "PortView", "UsbIssue"]
+__all__ = ["PORT_ISSUES", "DeviceName", "DeviceRules", "PortTable", "PortView", "UsbIssue"]
 
 RESCAN_S: Final = 3.0  # events get lost
 RESCAN_SWITCHING_S: Final = 0.1  # the driver waits for the phone; a scan costs 5 ms
@@ -23,6 +23,22 @@ NAME_MAX: Final = 32  # characters: a column of the status
 MAX_REMEMBERED: Final = 1_024  # names and doubtful serials: a device that invents serials must not fill the memory
 
 UsbIssue = tuple[str, str, dict[str, object]]
+
+PORT_ISSUES: Final = frozenset(
+    {
+        "usb-permission",
+        "usb-unlisted",
+        "usb-busy",
+        "usb-flapping",
+        "usb-memory",
+        "phone-lost",
+        "phone-refused",
+        "phone-switch",
+        "app-silent",
+        "serial-duplicate",
+    }
+)
+"""Every code that ``PortTable.issues`` may name; other issues of USB are those of the machine."""
 
 
 class PortView(msgspec.Struct, frozen=True):
@@ -171,6 +187,11 @@ class PortTable:
     def scan_interval_s(self) -> float:
         """How long after the last scan the next one is due without any event."""
         return RESCAN_SWITCHING_S if any(m.wants_scans for m in self._machines.values()) else RESCAN_S
+
+    @property
+    def has_phones(self) -> bool:
+        """Whether the machine of any phone is at work."""
+        return any(self._is_phone(m) and m.state is not PortState.ABSENT for m in self._machines.values())
 
     def views(self) -> list[PortView]:
         """Every port that holds a device, or held a phone."""

@@ -58,6 +58,8 @@ class IssueBoard:
         self._open: dict[tuple[str, str], OpenIssue] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._edges: list[Edge] = []
+        self.changes = 0
+        """Grows with every condition that begins or ends, every occurrence and every edge."""
 
     def set(
         self,
@@ -75,13 +77,14 @@ class IssueBoard:
         spec = ISSUES[code]
         if not active:
             if key in self._conditions:
-                self._conditions[key].active_since = None
+                self._end(self._conditions[key])
                 self._settle(key, now)
             return
         condition = self._noted(key, sentence, data)
         if condition is None:
             return
         if condition.active_since is None:
+            self.changes += 1
             condition.active_since = now if hold else now - spec.hold_s
         self._settle(key, now)
 
@@ -98,6 +101,7 @@ class IssueBoard:
         key = code, subject
         condition = self._noted(key, sentence, data)
         if condition is not None:
+            self.changes += 1
             condition.events.append(now)
             if key in self._open:
                 self._counts[key] = self._counts.get(key, 0) + 1
@@ -107,7 +111,7 @@ class IssueBoard:
         """End a condition and forget its occurrences; without ``subject`` that of every subject."""
         for key in [key for key in self._conditions if key[0] == code and subject in (None, key[1])]:
             condition = self._conditions[key]
-            condition.active_since = None
+            self._end(condition)
             condition.events.clear()
             self._settle(key, now)
 
@@ -139,6 +143,10 @@ class IssueBoard:
             condition.sentence = sentence
         return condition
 
+    def _end(self, condition: _Condition) -> None:
+        self.changes += condition.active_since is not None
+        condition.active_since = None
+
     def _settle(self, key: tuple[str, str], now: float) -> None:
         """Open or close the issue as its condition says."""
         condition, spec = self._conditions[key], ISSUES[key[0]]
@@ -149,6 +157,7 @@ class IssueBoard:
             self._show(key, condition, spec, now)
             return
         if key in self._open:
+            self.changes += 1
             self._edges.append(Edge(False, self._open.pop(key)))
         if condition.active_since is None and not condition.events:
             del self._conditions[key]
@@ -170,6 +179,7 @@ class IssueBoard:
         )
         self._open[key] = issue
         if before is None:
+            self.changes += 1
             self._edges.append(Edge(True, issue))
 
     def _count(self, key: tuple[str, str]) -> None:

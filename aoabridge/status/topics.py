@@ -143,6 +143,15 @@ class StatusTopics:
         self._ticks += 1
         return out
 
+    def on_beat(self, uptime_s: float) -> list[Publication | Withdrawal]:
+        """A tick instead of ``on_tick`` if nothing but the time differs from the last one."""
+        out: list[Publication | Withdrawal] = []
+        self._show(f"{self._root}heartbeat", "int", self._ticks, out)
+        if self._ticks % _SECOND == 0:
+            self._show(f"{self._root}uptimeSec", "double", round(uptime_s, 1), out)
+        self._ticks += 1
+        return out
+
     def withdraw_all(self) -> list[Publication | Withdrawal]:
         """Take everything back; a later tick publishes all of it again."""
         out: list[Publication | Withdrawal] = [Withdrawal(topic) for topic in self._shown]

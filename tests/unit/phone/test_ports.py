@@ -7,7 +7,7 @@ import pytest
 from aoabridge.errors import UsbError
 from aoabridge.phone.actions import Action, Open, PortState, Probe, Reopen, Reset
 from aoabridge.phone.aoa import UsbDevice, UsbInterface
-from aoabridge.phone.ports import MAX_REMEMBERED, DeviceName, DeviceRules, PortTable
+from aoabridge.phone.ports import MAX_REMEMBERED, PORT_ISSUES, DeviceName, DeviceRules, PortTable
 
 
 def phone(port: str = "1-1", devnum: int = 5, serial: str = "R9PR307K2Q", **more: Any) -> UsbDevice:
@@ -283,6 +283,7 @@ def test_issues(story: Any, code: str) -> None:
     story(bench)
     (issue,) = bench.table.issues(bench.now)
     assert issue[0] == code
+    assert code in PORT_ISSUES
     assert issue[2]["port"] == "1-1"
     bench.scan(after=20)
     bench.scan(after=400)
