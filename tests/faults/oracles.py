@@ -38,6 +38,7 @@ class Judge:
         self.put_s: dict[str, float] = defaultdict(float)  # per phone: when the newest put was said that was acked
         self._stalls = StallLog()
         self._pulses = Pulses(self._stalls)
+        self._again: list[tuple[str, int, float, float]] = []  # answers heard twice: (phone, id, when, when again)
         self._halves: list[tuple[str, float, str]] = []  # what is left of a transfer whose end nobody knows
         self._robots: list[tuple[int, int]] = []  # (since, offset) in microseconds
         self._said: dict[tuple[str, Any], float] = {}
@@ -154,8 +155,11 @@ class Judge:
     def _on_answer(self, phone: str, number: int | str, what: str, at: float) -> None:
         if not isinstance(number, int):  # one of a fault's own puts
             return
-        if (phone, number) in self.answered:
-            self._bad(f"{phone}: put {number} was answered twice")
+        first = self.answered.get((phone, number))
+        if first is not None and first[0] == what:
+            self._again.append((phone, number, first[1], at))
+        elif first is not None:
+            self._bad(f"{phone}: put {number} was answered twice, {first[0]} and {what}")
         if (f"/phone/{phone}", number) not in self._said:
             self._bad(f"{phone}: put {number} was answered and never said")
         self.answered[phone, number] = what, at
@@ -220,13 +224,15 @@ class Judge:
     # At the end.
 
     def judge_end(self, until: float) -> None:
-        """Every put was answered, save those around a break; every acked one that nothing swallowed is on the server;
-        lines were only cut where a transfer was; every run pulse was asked for on its own link, and taken back."""
+        """Every put was answered, once, save those around a break; every acked one that nothing swallowed is on the
+        server; lines were only cut, and answers only said again, where a transfer was cut; every run pulse was asked
+        for on its own link, and taken back."""
         for phone, at, text in self._halves:
-            if not any(
-                span.begin <= at <= span.end + HALF_S + self.stall(span.end, at) for span in self._breaks[phone]
-            ):
+            if not self._is_broken(phone, at, at):
                 self._bad(f"{phone}: no line at {at:.3f}: {text}")
+        for phone, number, at, again in self._again:
+            if not self._is_broken(phone, at, again):
+                self._bad(f"{phone}: put {number} was answered twice, at {at:.3f} and {again:.3f}")
         for (topic, value), at in self._said.items():
             phone = topic.rpartition("/")[2]
             answer = self.answered.get((phone, value))
@@ -238,6 +244,12 @@ class Judge:
             if lost and not any(self._swallows(loss, answer[1]) for loss in self._losses):
                 self._bad(f"{phone}: put {value} was acked at {answer[1]:.3f} and is not on the server")
         self.faults += self._pulses.verdicts(self._link_ends, self._breaks, until)
+
+    def _is_broken(self, phone: str, begin: float, end: float) -> bool:
+        """Whether one break covers both moments: what the phone got of its transfers, nobody knows."""
+        return any(
+            span.begin <= begin and end <= span.end + HALF_S + self.stall(span.end, end) for span in self._breaks[phone]
+        )
 
     def _swallows(self, loss: Span, at: float) -> bool:
         return loss.begin - LOST_BEFORE_S - self.stall(loss.begin - 3, loss.begin) <= at <= loss.end + ANSWER_S

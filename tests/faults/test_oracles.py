@@ -188,6 +188,28 @@ def test_a_refused_put_need_not_be_there_but_a_second_answer_is_wrong(judge):
     verdict(judge, "answered twice")
 
 
+@pytest.mark.parametrize(
+    ("again", "around", "text"),
+    [
+        ({"ack": 1}, (), "answered twice, at 101.020 and 103.000"),
+        ({"ack": 1}, [("on_break", "p2", 100.0, 104.0)], "answered twice"),
+        ({"ack": 1}, [("on_break", "p1", 102.0, 104.0)], "answered twice"),
+        ({"ack": 1}, [("on_break", "p1", 100.0, 101.4)], "answered twice"),
+        ({"error": {"id": 1, "code": "not-connected", "message": ""}}, [("on_break", "p1", 100.0, 104.0)], "ack and"),
+    ],
+)
+def test_an_answer_that_is_said_again(judge, again, around, text):
+    judge.on_lines("p1", [answer(103.0, **again)])
+    verdict(told(judge, *around), text)
+
+
+def test_an_answer_may_be_said_again_around_a_transfer_that_broke_off(judge):
+    judge.on_break("p1", 101.0, 102.0)
+    judge.on_lines("p1", [answer(103.0, ack=1)])
+    judge.judge_end(200.0)
+    assert judge.faults == []
+
+
 def test_an_answer_to_nothing(judge):
     judge.on_lines("p1", [answer(110.2, ack=77)])
     verdict(judge, "never said")
