@@ -18,7 +18,20 @@ from pathlib import Path
 from benchmarks import LONG_VARIABLE
 from benchmarks.report import write_report
 
-SUITES = ("structs", "j519", "robotlib", "nt", "stages", "endtoend", "libusb", "load", "overload", "sources", "startup")
+SUITES = (
+    "structs",
+    "j519",
+    "robotlib",
+    "nt",
+    "stages",
+    "endtoend",
+    "libusb",
+    "load",
+    "overload",
+    "sources",
+    "startup",
+    "idling",
+)
 Row = tuple[str, float, float | None, str]
 
 

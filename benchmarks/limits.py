@@ -79,8 +79,10 @@ BY_NAME: Final = {  # beginning of a row's name -> what limits it; the longest t
     "exec to READY": "importing ntcore, orjson and our own modules",
     "aoabridge ": "starting Python",
     "python -c": "nothing of ours",
-    "idle": "the loop's two looks at everything a second, then ntcore's own thread, which wakes up 32 times",
-    "one phone, 10": "ten wake-ups of four threads; ntcore's thread",
+    # Idling.
+    "idle: a page": "the machine: the caches, and the tables of memory of a virtual machine within another",
+    "idle, connected": "ntcore's own thread, which wakes up 30 times a second; two heartbeats; cold memory",
+    "one phone, 10": "ten wake-ups of four threads and two looks a second, all of them in cold memory",
     "RSS": "ntcore and Python's modules",
     "5 000 topics": "announcements, then one value each",
 }

@@ -26,7 +26,8 @@ TITLES: Final = {
     "load": "Load",
     "overload": "Overload",
     "sources": "Sources",
-    "startup": "Start, memory, idling",
+    "startup": "Start and memory",
+    "idling": "Idling",
 }
 
 

@@ -1,4 +1,4 @@
-"""Start, memory and idling of the daemon as a process; how soon a robot with many topics is relayed."""
+"""Start and memory of the daemon as a process; how soon a robot with many topics is relayed."""
 
 import os
 import socket
@@ -11,16 +11,14 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from benchmarks.libusb import CONFIG, cpu_seconds
+from benchmarks.libusb import CONFIG
 from benchmarks.phone import Arrival, BenchPipe
 from benchmarks.robot import robot
 from benchmarks.running import Row, percentile, running, wait_until
 from rig.daemon_process import DaemonProcess  # the rig is below tests/
 
 STARTS: Final = 3
-IDLE_S: Final = 5.0  # the state file is written once in it
 LOADED_S: Final = 5.0
-SLOW_HZ: Final = 10
 MANY: Final = 5_000
 READY_S: Final = 20.0
 COMMAND_MS: Final = 150.0  # at once, to somebody who waits
@@ -28,7 +26,7 @@ SIMULATED: Final = "[devices]\nsimulated = true\n"
 
 
 def rows() -> list[Row]:
-    """Measure everything once: about 40 seconds."""
+    """Measure everything once: about 30 seconds."""
     return [*exec_rows(), *daemon_rows(), *many_topics_rows()]
 
 
@@ -83,32 +81,21 @@ def wall_ms(*arguments: str) -> float:
 
 
 def daemon_rows() -> list[Row]:
-    """The command of every pit crew; CPU while nothing happens; memory while 300 topics come at 50 Hz to one phone."""
+    """The command of every pit crew; memory while 300 topics come at 50 Hz to one phone."""
     with tempfile.TemporaryDirectory() as directory, robot() as far:
         far.publish(300)
         with DaemonProcess(Path(directory), CONFIG.format(port=far.port) + SIMULATED) as daemon:
             wait_until(lambda: daemon.status()["robot"]["state"] == "connected")
             time.sleep(2.0)
             status_ms = command_ms("--socket", str(daemon.socket), "status")
-            cpu_s = cpu_seconds(daemon)
-            time.sleep(IDLE_S)
-            idle = 100 * (cpu_seconds(daemon) - cpu_s) / IDLE_S
             phone = daemon.plug_in()
             phone.say({"action": "subscribe", "keys": ["/bench/"]})
-            far.stream(SLOW_HZ, 1 / SLOW_HZ)
-            time.sleep(2.0)
-            cpu_s = cpu_seconds(daemon)
-            time.sleep(IDLE_S)
-            slow = 100 * (cpu_seconds(daemon) - cpu_s) / IDLE_S
-            far.still()
             far.stream(15_000, 0.02)
             time.sleep(LOADED_S)
             rss = daemon.rss_mib()
             far.still()
     return [
         ("aoabridge status, wall", status_ms, COMMAND_MS, "ms"),
-        ("idle, connected, no traffic: CPU", idle, 1.0, "%"),
-        (f"one phone, {SLOW_HZ} values/s: CPU", slow, 3.0, "%"),
         ("RSS, one phone, 300 topics at 50 Hz", rss, 60.0, "MiB"),
     ]
 

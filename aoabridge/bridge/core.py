@@ -39,7 +39,8 @@ from aoabridge.values import (
 __all__ = ["HEARTBEAT_TOPIC", "BridgeCore", "CoreSettings", "Notice"]
 
 HEARTBEAT_BLOCKED_S = 1.0  # an app that has not read for this long cannot show the robot's state
-MAX_SLEEP_S = 0.5  # conditions that no deadline names (an app gone stale) are seen this late at most
+MAX_SLEEP_S = 0.5  # conditions of a link that no deadline names (an app gone stale) are seen this late at most
+IDLE_SLEEP_S = 5.0  # without a link everything has its deadline
 
 
 class CoreSettings(msgspec.Struct, frozen=True):
@@ -250,7 +251,7 @@ class BridgeCore:
         if self.desk.waiting or self._publications:
             return now
         due = [
-            now + MAX_SLEEP_S,
+            now + (MAX_SLEEP_S if self.links else IDLE_SLEEP_S),
             self._heartbeat.next_due(),
             self.robot.next_due(),
             self.owners.next_due(),
