@@ -22,9 +22,9 @@ def _watched(packet_class: type) -> tuple[str, ...]:
     return tuple(watched)
 
 
-def unknown_values(packet: Any) -> int:
-    """Number of enumerations without a name, modes 3 and stations beyond 5 among the packet's own attributes."""
-    return sum(_is_unknown(getattr(packet, name)) for name in _watched(packet.__class__))
+def unknown_values(*packets: Any) -> int:
+    """Number of enumerations without a name, modes 3 and stations beyond 5 among the packets' own attributes."""
+    return sum(_is_unknown(getattr(packet, name)) for packet in packets for name in _watched(packet.__class__))
 
 
 def _is_unknown(value: int) -> bool:

@@ -23,7 +23,7 @@ class TaggedPacket(Packet, frozen=True):
     @property
     def unknown_values(self) -> int:
         """Enumerations without a name, modes 3, stations beyond 5, in header and tags."""
-        return unknown_values(self) + sum(map(unknown_values, tags_of(self)))
+        return unknown_values(self, *tags_of(self))
 
 
 def tags_of(packet: TaggedPacket) -> tuple[Tag, ...]:

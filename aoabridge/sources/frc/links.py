@@ -1,5 +1,6 @@
 """One protocol id of the driver station source: its counters, its figures, whether it is connected."""
 
+from aoabridge.codecs.frc_ds.datagrams import TaggedPacket, faults_of
 from aoabridge.codecs.host_port import join_host_port
 from aoabridge.sources.base import Address
 from aoabridge.sources.board import Writer
@@ -34,10 +35,19 @@ class Link:
         self.peer: Address | None = None
         self.counts: dict[str, int] = dict.fromkeys(LINK_COUNTERS, 0)
         self._stale_s = stale_s
+        self._said_connected: bool | None = None
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add to one counter."""
         self.counts[name] += amount
+
+    def count_unknown(self, packet: TaggedPacket) -> None:
+        """Count what no table knows in a datagram, and what is wrong with it."""
+        faults = faults_of(packet)
+        if faults:
+            self.counts["Faults"] += len(faults)
+        self.counts["UnknownTags"] += packet.unknown_tags
+        self.counts["UnknownValues"] += packet.unknown_values
 
     def collect(self, rate_limited: int) -> None:
         """Take over the figures that are counted elsewhere."""
@@ -60,8 +70,11 @@ class Link:
         return self.counts["Rejected"] + self.counts["Truncated"] + self.counts["Faults"]
 
     def write_connected(self, out: Writer, now: float) -> None:
-        """``Link/<protocol id>/Connected``."""
-        out.flag(f"Link/{self.protocol}/Connected", self.is_connected(now))
+        """``Link/<protocol id>/Connected``, if it is not what was written last."""
+        connected = self.is_connected(now)
+        if connected is not self._said_connected:
+            self._said_connected = connected
+            out.flag(f"Link/{self.protocol}/Connected", connected)
 
     def write(self, out: Writer, now: float) -> None:
         """All of ``Link/<protocol id>/``."""

@@ -27,6 +27,7 @@ class _Origin(msgspec.Struct):
     protocol: str
     seen_at: float
     team: int | None
+    writer: Writer
     places: set[Place] = msgspec.field(default_factory=set)
 
 
@@ -37,22 +38,24 @@ class Origins:
         self._board = board
         self._forget_s = forget_s
         self._max_teams = max_teams
+        self.changed = False  # another one speaks, or a connection of one began or ended: it may be due sooner
         self._origins: dict[str, _Origin] = {}
 
     def hear(self, protocol: str, team: int | None, now: float) -> Writer | None:
         """The hand that writes for this origin; None for one team too many."""
         origin = self._touch(protocol, team, now)
-        if origin is None:
-            return None
-        return self._board.writer(_name(protocol, team), PREFIXES[protocol] if team is None else f"Ds/{team}/")
+        return None if origin is None else origin.writer
 
     def _touch(self, protocol: str, team: int | None, now: float) -> _Origin | None:
-        origin = self._origins.get(_name(protocol, team))
+        name = _name(protocol, team)
+        origin = self._origins.get(name)
         if origin is None:
             teams = {known.team for known in self._origins.values()} - {None}
             if team is not None and team not in teams and len(teams) >= self._max_teams:
                 return None
-            origin = self._origins[_name(protocol, team)] = _Origin(protocol, now, team)
+            writer = self._board.writer(name, PREFIXES[protocol] if team is None else f"Ds/{team}/")
+            origin = self._origins[name] = _Origin(protocol, now, team, writer)
+            self.changed = True
         origin.seen_at = now
         return origin
 
@@ -67,6 +70,7 @@ class Origins:
 
     def disconnect(self, place: Place, now: float) -> None:
         """A connection has ended."""
+        self.changed = True
         for origin in self._origins.values():
             if place in origin.places:
                 origin.places.discard(place)
@@ -82,6 +86,7 @@ class Origins:
 
     def next_deadline(self) -> float:
         """When the next origin is due."""
+        self.changed = False
         return min(map(self._due, self._origins.values()), default=float("inf"))
 
     def _due(self, origin: _Origin) -> float:

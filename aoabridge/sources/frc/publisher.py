@@ -26,6 +26,7 @@ class FrcPublisher:
         self._board = board
         self._settings = settings
         self._frames = robot.RobotFrames()
+        self._packets = robot.RobotPackets(settings.rumble_order)
         self._game_data_pairs: dict[tuple[str, Address], None] = {}
         self._lite = False
         wanted = {FMS_INFO: settings.write_fms_info, DRIVER_STATION: settings.write_driver_station}
@@ -56,12 +57,12 @@ class FrcPublisher:
             self._schema("FrcDsControl")
             if any(isinstance(tag, Joystick) for tag in packet.tags):
                 self._schema("FrcJoystick")
-            robot.write_ds_control(packet, out)
+            self._packets.write_command(packet, out)
             for table in self.tables.values():
                 table.on_ds_control(packet)
         elif isinstance(packet, RioStatus):
             self._schema("FrcRioStatus")
-            robot.write_rio_status(packet, out, self._settings.rumble_order)
+            self._packets.write_status(packet, out)
 
     def write_frame(self, protocol: str, tag: Tag, out: Writer) -> None:
         """One frame."""
@@ -73,6 +74,10 @@ class FrcPublisher:
         """The topics of a protocol are gone."""
         if protocol == "rio2ds-tcp":
             self._frames.forget()
+        if protocol == "ds2rio-udp":
+            self._packets.forget_command()
+        if protocol == "rio2ds-udp":
+            self._packets.forget_robot()
         if protocol == "fms2ds-udp":
             self._lite = False
             self._game_data_pairs.clear()

@@ -12,7 +12,7 @@ from aoabridge.sources.board import Writer
 from aoabridge.sources.frc import structs
 from aoabridge.sources.frc.fms import enum_text, station_id, station_text, write_clock, write_volts
 
-__all__ = ["RobotFrames", "write_command_frame", "write_dash_frame", "write_ds_control", "write_rio_status"]
+__all__ = ["RobotFrames", "RobotPackets", "write_command_frame", "write_dash_frame"]
 
 MAX_DEVICES = 64  # more than a CAN bus holds; names come from the wire and become topics
 MAX_DEVICE_NAME = 64
@@ -22,19 +22,70 @@ USER_MODES = ("disabled", "autonomous", "teleop", "test")
 _Writers = dict[type[Tag], Callable[[Any, Writer], None]]
 
 
-def write_ds_control(packet: DsControl, out: Writer) -> None:
-    """Header and tags; ``out`` writes below ``Command/``."""
+class RobotPackets:
+    """Datagrams of the robot link, fifty a second of each direction: what is as it was before is not written again."""
+
+    def __init__(self, rumble_order: str) -> None:
+        self._rumble_order = rumble_order
+        self._command_header: tuple[int, ...] = ()
+        self._robot_header: tuple[int, ...] = ()
+        self._joysticks: dict[int, tuple[tuple[object, ...], bytes]] = {}  # slot -> its controls, and their struct
+
+    def write_command(self, packet: DsControl, out: Writer) -> None:
+        """Header and tags; ``out`` writes below ``Command/``."""
+        out.struct("Control", "struct:FrcDsControl", structs.ds_control(packet))
+        header = (packet.control, packet.request, packet.station)
+        if header != self._command_header:
+            _command_header(packet, out)
+            self._command_header = header
+        for tag in packet.tags:
+            _write(_COMMAND_TAGS, tag, out)
+        packed = [self._write_joystick(slot, joystick, out) for slot, joystick in _slots(packet.tags, Joystick)]
+        if packed:
+            out.struct("Joysticks", "struct:FrcJoystick[]", b"".join(packed))
+
+    def _write_joystick(self, slot: int, joystick: Joystick, out: Writer) -> bytes:
+        """Returns its part of the struct of all."""
+        controls = (joystick.absent, joystick.axes, joystick.button_count, joystick.buttons, joystick.povs)
+        before = self._joysticks.get(slot)
+        if before is not None and before[0] == controls:
+            return before[1]
+        _joystick(joystick, out.below(f"Joystick/{slot}/"))
+        packed = structs.joystick(slot, joystick)
+        self._joysticks[slot] = (controls, packed)
+        return packed
+
+    def write_status(self, packet: RioStatus, out: Writer) -> None:
+        """Header and tags; ``out`` writes below ``Robot/``."""
+        out.struct("Status", "struct:FrcRioStatus", structs.rio_status(packet))
+        header = (packet.status, packet.trace, packet.request_date)
+        if header != self._robot_header:
+            _robot_header(packet, out)
+            self._robot_header = header
+        write_volts(packet.battery_volts, packet.battery_volts != wire.STARTUP_VOLTS, out)
+        for tag in packet.tags:
+            _write(_ROBOT_TAGS, tag, out)
+        for slot, output in _slots(packet.tags, JoystickOutput):
+            _joystick_output(output, out.below(f"JoystickOutput/{slot}/"), self._rumble_order)
+
+    def forget_command(self) -> None:
+        """The topics below ``Command/`` are gone."""
+        self._command_header = ()
+        self._joysticks.clear()
+
+    def forget_robot(self) -> None:
+        """The topics below ``Robot/`` are gone."""
+        self._robot_header = ()
+
+
+def _command_header(packet: DsControl, out: Writer) -> None:
     control, request = packet.control, packet.request
-    out.struct("Control", "struct:FrcDsControl", structs.ds_control(packet))
     out.text("Mode", control.mode)
     out.flags({"Enabled": control.enabled, "EStop": control.estop, "FmsAttached": control.fms_attached})
     out.flags({"DsConnected": request.ds_connected, "RebootRio": request.reboot_rio})
     out.flag("RestartCode", request.restart_code)
     out.text("AllianceStation", station_text(packet.station))
     out.number("AllianceStationID", station_id(packet.station))
-    for tag in packet.tags:
-        _write(_COMMAND_TAGS, tag, out)
-    _joysticks(_slots(packet.tags, Joystick), out)
 
 
 def _slots(tags: tuple[Tag, ...], kind: type[Tag]) -> list[tuple[int, Any]]:
@@ -43,16 +94,11 @@ def _slots(tags: tuple[Tag, ...], kind: type[Tag]) -> list[tuple[int, Any]]:
     return [(slot, tag) for slot, tag in enumerate(placed) if not isinstance(tag, UnknownTag)]
 
 
-def _joysticks(slots: list[tuple[int, Joystick]], out: Writer) -> None:
-    if not slots:
-        return
-    out.struct("Joysticks", "struct:FrcJoystick[]", structs.joysticks(slots))
-    for slot, joystick in slots:
-        below = out.below(f"Joystick/{slot}/")
-        bits = joystick.button_bits
-        below.array("Axes", "double[]", [axis / 128 if axis < 0 else axis / 127 for axis in joystick.axes])
-        below.array("Buttons", "boolean[]", [bits >> number & 1 == 1 for number in range(joystick.button_count)])
-        below.array("Povs", "int[]", list(joystick.povs))
+def _joystick(joystick: Joystick, out: Writer) -> None:
+    bits = joystick.button_bits
+    out.array("Axes", "double[]", [axis / 128 if axis < 0 else axis / 127 for axis in joystick.axes])
+    out.array("Buttons", "boolean[]", [bits >> number & 1 == 1 for number in range(joystick.button_count)])
+    out.array("Povs", "int[]", list(joystick.povs))
 
 
 def _countdown(tag: wire.Countdown, out: Writer) -> None:
@@ -70,20 +116,13 @@ _COMMAND_TAGS: _Writers = {
 }
 
 
-def write_rio_status(packet: RioStatus, out: Writer, rumble_order: str) -> None:
-    """Header and tags; ``out`` writes below ``Robot/``."""
+def _robot_header(packet: RioStatus, out: Writer) -> None:
     status, trace = packet.status, packet.trace
-    out.struct("Status", "struct:FrcRioStatus", structs.rio_status(packet))
     out.text("Mode", status.mode)
     out.flags({"Enabled": status.enabled, "EStop": status.estop, "Brownout": status.brownout})
     out.flags({"CodeInitializing": status.code_initializing, "CodeAlive": trace.robot_code})
     out.flag("WantsDate", packet.request_date == 1)
     out.text("UserMode", next((mode for mode in USER_MODES if getattr(trace, mode)), "none"))
-    write_volts(packet.battery_volts, packet.battery_volts != wire.STARTUP_VOLTS, out)
-    for tag in packet.tags:
-        _write(_ROBOT_TAGS, tag, out)
-    for slot, output in _slots(packet.tags, JoystickOutput):
-        _joystick_output(output, out.below(f"JoystickOutput/{slot}/"), rumble_order)
 
 
 def _joystick_output(output: JoystickOutput, out: Writer, rumble_order: str) -> None:

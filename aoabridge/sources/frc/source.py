@@ -42,6 +42,7 @@ class FrcSource:
             protocol: Link(protocol, (settings.stale_ms.fms if "fms" in protocol else settings.stale_ms.robot) / 1000)
             for protocol in dict.fromkeys(map(protocol_of, self._endpoints))
         }
+        self._link_of = {key: self._links[protocol_of(key)] for key in self._endpoints}
         self._limits: dict[str, RateLimit[Callable[[float], None]]] = {
             key: RateLimit(settings.max_rate) for key in self._endpoints
         }
@@ -54,6 +55,7 @@ class FrcSource:
         self._keepalive_at: dict[Place, float] = {}
         self._started_at: float | None = None
         self._report_at = float("-inf")
+        self._duty_at = float("-inf")  # nothing is due by time alone before
         self._reported = (0, 0)
         self._bad_fraction = 0.0
         self._now = 0.0
@@ -88,9 +90,9 @@ class FrcSource:
     def on_datagram(self, endpoint_key: str, data: bytes, sender: Address, now: float) -> None:
         """One datagram; a foreign sender is counted and nothing else."""
         self._begin(now)
-        if endpoint_key not in self._endpoints:
+        link = self._link_of.get(endpoint_key)
+        if link is None:
             return
-        link = self._links[protocol_of(endpoint_key)]
         if not self._filter.allows(sender[0]):
             link.count("Rejected")
             return
@@ -100,6 +102,8 @@ class FrcSource:
 
         if self._limits[endpoint_key].offer(accept, now):
             accept(now)
+        else:
+            self._duty_at = now
 
     def _accept(self, link: Link, key: str, data: bytes, sender: Address, now: float) -> None:
         link.count("Received")
@@ -108,12 +112,13 @@ class FrcSource:
         except DecodeError:
             link.count("Truncated")
             return
-        link.count("Faults", len(packet.faults))
-        link.count("UnknownTags", packet.unknown_tags)
-        link.count("UnknownValues", packet.unknown_values)
+        link.count_unknown(packet)
+        was_connected = link.is_connected(now)
         link.meter.mark(now)
         link.peer = sender
-        link.write_connected(self._figures, now)
+        if not was_connected:
+            link.write_connected(self._figures, now)
+            self._duty_at = now
         team = packet.team if isinstance(packet, DsStatus) else None
         receiver = packet.station if isinstance(packet, FmsControl) else team
         order = link.sequence.judge((key, sender, receiver), packet.sequence, now)
@@ -129,6 +134,7 @@ class FrcSource:
     def on_connection(self, endpoint_key: str, connection_id: int, peer: Address | None, now: float) -> None:
         """A TCP connection begins (``peer``) or has ended; a foreign peer is counted and closed."""
         self._begin(now)
+        self._duty_at = now
         place = (endpoint_key, connection_id)
         endpoint = self._endpoints.get(endpoint_key)
         self._refused.discard(place)
@@ -165,6 +171,7 @@ class FrcSource:
     def on_stream(self, endpoint_key: str, connection_id: int, data: bytes, now: float) -> None:
         """Bytes of one connection, in any chunking."""
         self._begin(now)
+        self._duty_at = now
         place = (endpoint_key, connection_id)
         if endpoint_key not in self._endpoints or place in self._refused:
             return
@@ -202,6 +209,8 @@ class FrcSource:
     def on_tick(self, now: float) -> None:
         """Waiting datagrams, unfinished frames, keepalives, silence, figures."""
         self._begin(now)
+        if now < self._duty_at and not self._origins.changed:
+            return
         for limit in self._limits.values():
             accept = limit.take(now)
             if accept is not None:
@@ -217,6 +226,7 @@ class FrcSource:
         if now >= self._report_at:
             self._report_at = now + REPORT_S
             self._report(now)
+        self._duty_at = self._next_duty(now)
 
     def _keep_alive(self, now: float) -> None:
         for place, due in self._keepalive_at.items():
@@ -289,9 +299,15 @@ class FrcSource:
 
     def next_deadline(self, now: float) -> float | None:
         """When ``on_tick`` is wanted."""
+        waiting_until = self._board.next_deadline()
+        if self._origins.changed:
+            return now
+        return max(now, self._duty_at if waiting_until is None else min(self._duty_at, waiting_until))
+
+    def _next_duty(self, now: float) -> float:
+        """When something is due by time alone; a datagram puts that off, or asks for the next tick at once."""
         due: list[float | None] = [self._report_at, self._origins.next_deadline(), self._streams.next_deadline()]
         due += [limit.due() for limit in self._limits.values()]
         due += [at for link in self._links.values() if (at := link.stale_at()) is not None and at > now]
         due += self._keepalive_at.values()
-        due.append(self._board.next_deadline())
-        return max(now, min(at for at in due if at is not None))
+        return min(at for at in due if at is not None)

@@ -3,7 +3,6 @@
 Control bytes keep their wire value; battery voltages become floats.
 """
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from aoabridge.codecs.frc_ds import DsControl, DsStatus, FmsControl, RioStatus
@@ -11,7 +10,7 @@ from aoabridge.codecs.frc_ds.joystick import Joystick
 from aoabridge.codecs.packets import Packet, PacketCodec
 from aoabridge.codecs.wire import F32, U8, U16, U32, Wire
 
-__all__ = ["MAX_JOYSTICKS", "SCHEMAS", "ds_control", "ds_status", "fms_control", "joysticks", "rio_status"]
+__all__ = ["MAX_JOYSTICKS", "SCHEMAS", "ds_control", "ds_status", "fms_control", "joystick", "rio_status"]
 
 MAX_JOYSTICKS = 6
 MAX_AXES = MAX_POVS = 12  # limits of the roboRIO
@@ -100,16 +99,12 @@ def rio_status(packet: RioStatus) -> bytes:
     )
 
 
-def joysticks(slots: Sequence[tuple[int, Joystick]]) -> bytes:
-    """FrcJoystick[] of these slots; more axes, buttons or POVs than the roboRIO takes are cut."""
-    return b"".join(_JOYSTICK.encode(_packed(slot, joystick)) for slot, joystick in slots)
-
-
-def _packed(slot: int, joystick: Joystick) -> _Joystick:
+def joystick(slot: int, joystick: Joystick) -> bytes:
+    """FrcJoystick; more axes, buttons or POVs than the roboRIO takes are cut."""
     axes, povs = joystick.axes[:MAX_AXES], joystick.povs[:MAX_POVS]
     count = min(joystick.button_count, MAX_BUTTONS)
     buttons = joystick.button_bits & (1 << count) - 1
-    return _Joystick(
+    packed = _Joystick(
         slot,
         int(joystick.absent),
         len(axes),
@@ -119,3 +114,4 @@ def _packed(slot: int, joystick: Joystick) -> _Joystick:
         len(povs),
         povs + (0,) * (MAX_POVS - len(povs)),
     )
+    return _JOYSTICK.encode(packed)

@@ -134,6 +134,51 @@ def test_sequence_numbers(numbers, accepted, gaps, late, duplicates):
     assert bench.source.status(2.0).gaps == gaps
 
 
+def test_what_stays_as_it_was_is_said_once_and_again_after_a_silence():
+    stick = bytes.fromhex("060c" + "0140" + "0103" + "00")
+    bench = Bench(CMD, RIO, forget_s=2.0)
+    for start in (1.0, 9.0):
+        for index in range(3):
+            now = start + index * 0.02
+            bench.datagram(CMD, cmd(int(start) * 100 + index, 4, stick), now)
+            bench.datagram(RIO, (int(start) * 100 + index).to_bytes(2) + bytes.fromhex("0104200c8000"), now)
+        bench.tick(start + 0.1)
+        assert bench.topics["Command/Enabled"] is bench.topics["Robot/Enabled"] is True
+        assert bench.topics["Command/Joystick/0/Buttons"] == [True]
+        assert bench.topics["Command/Joystick/0/Axes"] == [64 / 127]
+        bench.tick(start + 3)
+        assert not [name for name in bench.topics if not name.startswith("Link/")]
+    for name in ("Command/Enabled", "Command/Mode", "Command/Joystick/0/Buttons", "Robot/Enabled", "Robot/UserMode"):
+        assert len(bench.history(name)) == 2
+    assert len(bench.history("Command/Joysticks")) == len(bench.history("Command/Control")) == 6
+
+
+def test_each_joystick_is_said_when_it_changes():
+    sticks = ["060c" + "0140" + "0100" + "00", "060c" + "0140" + "0101" + "00"]
+    bench = Bench(CMD)
+    for index, pair in enumerate([(0, 0), (0, 1), (0, 1), (1, 0)]):
+        tail = bytes.fromhex("".join(sticks[which] for which in pair))
+        bench.datagram(CMD, cmd(index, 0, tail), 1 + index)
+        both = bench.topics["Command/Joysticks"]
+        assert [both[at : at + 45][16] for at in (0, 45)] == list(pair)
+        assert [both[0], both[45]] == [0, 1]
+    assert bench.history("Command/Joystick/0/Buttons") == [[False], [True]]
+    assert bench.history("Command/Joystick/1/Buttons") == [[False], [True], [False]]
+
+
+def test_one_more_team_is_due_in_its_own_time():
+    bench = Bench(DS, forget_s=0.5)
+    bench.tick(0.9)
+    bench.datagram(DS, ds(1, 1), 1.0)
+    bench.tick(1.0)
+    for team, sequence, now in ((2, 1, 1.1), (1, 2, 1.4)):
+        bench.datagram(DS, ds(team, sequence), now)
+        bench.tick(max(now, bench.source.next_deadline(now)))
+    assert bench.source.next_deadline(1.5) <= 1.6
+    bench.tick(1.6)
+    assert {name.split("/")[1] for name in bench.topics if name.startswith("Ds/")} == {"1"}
+
+
 def test_sequence_numbers_belong_to_a_pair():
     bench = Bench(FMS, DS)
     for station in (0, 1, 2):
