@@ -227,13 +227,15 @@ class NtClient:
         """Queue the core's orders; they are set in order by ``turn``."""
         self._sender.offer_puts(puts)
 
-    def publish(self, items: Sequence[Publication | Withdrawal], by: float = float("-inf")) -> None:
+    def publish(
+        self, items: Sequence[Publication | Withdrawal], by: float = float("-inf"), *, steady: bool = False
+    ) -> None:
         """Queue values of the bridge itself; set by ``turn``, newest per topic beyond the window or while offline.
 
         Until ``by`` they may wait for the flush of a put: one of their own would keep the next put back for 5 ms. Those
-        without ``by`` never wait.
+        without ``by`` never wait. ``steady``: more will come soon, with whose flush one goes that ntcore has ignored.
         """
-        self._sender.publish(items, by)
+        self._sender.publish(items, by, steady=steady)
 
     def turn(self, now: float) -> float | None:
         """Set what the window allows and flush if due; returns when to call again, None = nothing pending."""

@@ -180,6 +180,8 @@ class Publishers:
 
     def reap(self, now: float) -> bool:
         """Drop the publishers whose delay is over; True if there were any."""
+        if not self._dying:
+            return False
         over = [t for t, p in self._dying.items() if not p.unflushed and now >= p.flushed_at + DROP_DELAY_S]
         for topic in over:
             del self._dying[topic]
@@ -187,8 +189,9 @@ class Publishers:
 
     def next_time(self) -> float | None:
         """When ``reap`` has something to do; None if nothing is due or a flush comes first."""
-        due = [p.flushed_at + DROP_DELAY_S for p in self._dying.values() if not p.unflushed]
-        return min(due, default=None)
+        if not self._dying:
+            return None
+        return min((p.flushed_at + DROP_DELAY_S for p in self._dying.values() if not p.unflushed), default=None)
 
     def raised(self, prefix: str) -> list[str]:
         """Return the live topics below ``prefix`` whose last value is true."""

@@ -19,7 +19,7 @@ from aoabridge.values import (
 
 __all__ = ["Sender"]
 
-PATIENT_PERIOD_S = 0.1  # with nothing faster ntcore's thread sleeps that long: a quarter of what an idle bridge costs
+LEISURELY_PERIOD_S = 0.1  # with nothing faster ntcore's thread sleeps that long: a quarter of an idle bridge's cost
 REFUSED_OFFLINE = "no robot connected"
 
 
@@ -42,7 +42,7 @@ class Sender:
         self._newest: dict[str, Publication | Withdrawal] = {}
         self._newest_by = float("-inf")
         self._ordered_topics: set[str] = set()
-        self._patient: set[str] = set()  # topics whose values may wait
+        self._leisurely: set[str] = set()  # topics that need no short period: another flush takes their values along
         self._unflushed: list[Put] = []
         self._results: list[PutResult] = []
         self.sets = 0
@@ -69,17 +69,20 @@ class Sender:
                 kept.append(put)
         self._puts = kept
 
-    def publish(self, items: Iterable[Publication | Withdrawal], by: float = float("-inf")) -> None:
+    def publish(
+        self, items: Iterable[Publication | Withdrawal], by: float = float("-inf"), *, steady: bool = False
+    ) -> None:
         """Queue values of the bridge itself; of a topic that waits only the newest stays, unless it is ``keep_all``.
 
-        Until ``by`` they wait for a flush of something else to go with; those without ``by`` never wait.
+        Until ``by`` they wait for a flush of something else to go with; those without ``by`` never wait. ``steady``:
+        the next ones are not far.
         """
-        patient = by > float("-inf")
+        leisurely = steady or by > float("-inf")
         self._newest_by = min(by, self._newest_by) if self._newest else by
         for item in items:
             topic = item.topic
-            if patient:
-                self._patient.add(topic)
+            if leisurely:
+                self._leisurely.add(topic)
             if isinstance(item, Publication) and (item.keep_all or item.type == SCHEMA_TYPE):
                 self._ordered_topics.add(topic)
             if topic in self._ordered_topics:
@@ -198,7 +201,7 @@ class Sender:
         if size <= MAX_VALUE_BYTES:
             if not self._window.admit(size, now):
                 return False
-            period_s = PATIENT_PERIOD_S if item.topic in self._patient else PERIOD_S
+            period_s = LEISURELY_PERIOD_S if item.topic in self._leisurely else PERIOD_S
             if self._own.set(item.topic, item.type, value, item.properties, period_s) is None:
                 self._note_set()
                 return True
@@ -207,7 +210,7 @@ class Sender:
 
     def _withdraw(self, topic: str, now: float) -> None:
         self._own.drop(topic, now)
-        self._patient.discard(topic)
+        self._leisurely.discard(topic)
         self._flush_clock.want()
 
     def _note_set(self) -> None:

@@ -17,6 +17,7 @@ Received: TypeAlias = Callable[[bytes, Address], None]
 
 MAX_DATAGRAM = 65_535
 BATCH = 128  # about 1 ms of decoding, then the relay has its turn
+CROWDED_S = 0.001  # datagrams closer than that are read on; asking for one more that is not there costs an exception
 RECEIVE_BUFFER_BYTES = 256 * 1024  # a burst while the loop is busy; older than that is stale anyway
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class DatagramSocket:
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._connected = False
+        self._read_at = float("-inf")
         self.send_errors = 0
 
     def open(self, bind: str, port: int, peer: Address | None = None) -> Address:
@@ -74,7 +76,9 @@ class DatagramSocket:
             sock.close()
 
     def _read(self) -> None:
-        for _ in range(BATCH):
+        now = self._loop.time()
+        crowded, self._read_at = now < self._read_at + CROWDED_S, now
+        for _ in range(BATCH if crowded else 1):
             if self._socket is None:
                 return
             try:

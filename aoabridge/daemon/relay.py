@@ -4,10 +4,9 @@ Everything here runs on the event loop's thread; threads only call ``wake``.
 """
 
 import asyncio
-import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Final, Protocol, cast
 
@@ -91,6 +90,7 @@ class Relay:
         self._hosts: dict[LinkId, LinkHost] = {}
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
+        self._due = float("inf")  # when the timer goes off
         self._closed = False
 
     def wake(self) -> None:
@@ -131,7 +131,7 @@ class Relay:
 
     def link_event(self, link: LinkId, event: PumpEvent) -> None:
         """What the pump of a link saw, in order."""
-        with _going_on(f"event of link {link} dropped"):
+        with _GoingOn(f"event of link {link} dropped"):
             self._LINK_EVENTS[type(event)](self, link, event)
         self.turn_soon()
 
@@ -182,17 +182,27 @@ class Relay:
 
     # NetworkTables.
 
-    def publish(self, items: Sequence[Publication | Withdrawal], *, urgent: bool = True) -> None:
-        """Publish values of the bridge itself, to NetworkTables and to the phones."""
+    def publish(self, items: Sequence[Publication | Withdrawal], *, urgent: bool = True, steady: bool = False) -> None:
+        """Publish values of the bridge itself, to NetworkTables and to the phones; ``steady`` as in ``NtClient``."""
         if items:
             now = self._clock()
             if urgent:
-                self.nt.publish(items)
+                self.nt.publish(items, steady=steady)
             else:
                 self.nt.publish(items, now + PATIENCE_S)
             self.core.on_publications(items, now, self._time_us(now))
             self._show_publications(items, now)
-            self.turn_soon()
+            if urgent and not self._hosts and not self._scheduled:
+                self._set_now(now)
+            else:
+                self.turn_soon()
+
+    def _set_now(self, now: float) -> None:
+        """Without a phone nobody but NetworkTables has to do with what is published: no turn for that."""
+        with _GoingOn("values of the bridge not set"):
+            again = self.nt.turn(now)
+            if again is not None and again < self._due:
+                self._sleep_until(again, now)
 
     def _show_publications(self, items: Iterable[Publication | Withdrawal], now: float) -> None:
         for spy in self._watching():
@@ -227,7 +237,7 @@ class Relay:
 
     def _feed(self, events: Iterable[NtEvent], now: float) -> None:
         for kind, run in groupby(events, key=type):
-            with _going_on("events of NetworkTables dropped"):
+            with _GoingOn("events of NetworkTables dropped"):
                 self._feed_run(kind, list(run), now)
 
     def _feed_run(self, kind: type[NtEvent], run: Sequence[NtEvent], now: float) -> None:
@@ -264,7 +274,7 @@ class Relay:
             return
         now = self._clock()
         due = now + RETRY_S
-        with _going_on("turn of the relay broken off"):
+        with _GoingOn("turn of the relay broken off"):
             due = self._do_turn(now)
         self._sleep_until(due, now)
 
@@ -274,7 +284,7 @@ class Relay:
         events = nt.take_events()
         self._feed(events, now)
         if self.watch is not None:
-            with _going_on("events of NetworkTables kept from the sources"):
+            with _GoingOn("events of NetworkTables kept from the sources"):
                 self.watch(events, now)
         core.on_tick(now)
         again = self._send(now)
@@ -283,7 +293,7 @@ class Relay:
             core.on_put_results(results, now, self._time_us(now))
             self._show_puts(results, now)
         for link, host in self._hosts.items():
-            with _going_on(f"transfer of link {link} dropped"):
+            with _GoingOn(f"transfer of link {link} dropped"):
                 self._pump(link, host, now)
         for type_name, fault in core.fanout.take_schema_faults().items():
             _log.warning("schema of %s refused (%s): %s", type_name, fault.code, fault)
@@ -320,15 +330,23 @@ class Relay:
     def _sleep_until(self, due: float, now: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._due = due
         self._timer = self._loop.call_later(max(0.0, due - now), self.turn_soon)
 
 
-@contextlib.contextmanager
-def _going_on(loss: str) -> Iterator[None]:
+class _GoingOn:
     """Around one part of the loop's work: its failure costs ``loss``, and nothing that comes behind it."""
-    try:
-        yield
-    except MemoryError:
-        raise  # anything may be half done: the process ends
-    except Exception:  # noqa: BLE001 (top of the loop: without its next alarm nothing would be relayed again)
-        _log.exception(loss, extra={"repeat": loss})
+
+    __slots__ = ("_loss",)
+
+    def __init__(self, loss: str) -> None:
+        self._loss = loss
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, MemoryError):
+            return False  # after a MemoryError anything may be half done: the process ends
+        _log.error(self._loss, exc_info=error, extra={"repeat": self._loss})
+        return True

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
+from math import inf
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -29,7 +30,8 @@ REOPEN_S = 5.0  # a port that another program holds
 # Of a source that answers nobody: the two directions of a 50 Hz link share one turn and one flush (a second flush waits
 # 5 ms anyway), and what is due by time alone goes with the next of their datagrams.
 GATHER_S = 0.003
-SLACK_S = 0.020
+SLACK_S = 0.050
+EARLY_S = 0.001  # a timer may go off that much before its time
 DEFECT_PAUSE_S = 1.0  # after a turn that broke off
 
 log = logging.getLogger("aoabridge.sources")
@@ -104,6 +106,9 @@ class SourceHost:
         self._streams: dict[str, StreamServer] = {}
         self._peers: dict[str, Address] = {}  # numeric: a name in a send would be looked up there and then
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = inf  # when the timer goes off: never later than the turn that is due
+        self._due_at = inf  # when a turn is due by time alone
+        self._turned_at = -inf
         self._tasks: list[asyncio.Task[None]] = []
         self._scheduled = False
         self._stopped = False
@@ -222,17 +227,24 @@ class SourceHost:
                 return
 
     def _on_datagram(self, key: str, data: bytes, sender: Address) -> None:
-        self.source.on_datagram(key, data, sender, self._clock())
+        now = self._clock()
+        self.source.on_datagram(key, data, sender, now)
         if self.gather_s:
-            self._gather(key)
+            self._gather(key, now)
         else:
             self._turn_soon()
 
-    def _gather(self, key: str) -> None:
-        """Have a turn as soon as everything is there that came before the last one, or has not come for too long."""
+    def _gather(self, key: str, now: float) -> None:
+        """Have a turn as soon as everything is there that came before the last one, or has not come for too long.
+
+        At once, unless datagrams come so densely that more of them may wait to be read.
+        """
         self._heard.add(key)
         if self._heard >= self._expected:
-            self._turn_soon()
+            if now >= self._turned_at + self.gather_s:
+                self._turn()
+            else:
+                self._turn_soon()
         elif self._gathering is None:
             self._gathering = self._loop.call_later(self.gather_s, self._turn_soon)
 
@@ -258,7 +270,7 @@ class SourceHost:
             self._gathering = None
         if self._heard:
             self._expected, self._heard = self._heard, set()
-        now = self._clock()
+        now = self._turned_at = self._clock()
         next_at: float | None = now + DEFECT_PAUSE_S
         try:
             next_at = self._do_turn(now)
@@ -266,11 +278,24 @@ class SourceHost:
             raise  # what was said last may be wrong: the process ends
         except Exception:  # top of the loop: without its next alarm old values would stand for ever
             log.exception("%s: turn broken off", self.name, extra={"repeat": f"source-turn:{self.name}"})
+        self._due_at = inf if next_at is None else max(now, next_at) + self.slack_s
+        if self._due_at < self._timer_at:
+            self._set_timer(now)
+
+    def _set_timer(self, now: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None
-        if next_at is not None:
-            self._timer = self._loop.call_later(max(0.0, next_at - now) + self.slack_s, self._turn_soon)
+        self._timer_at = self._due_at
+        self._timer = self._loop.call_later(self._due_at - now, self._on_timer)
+
+    def _on_timer(self) -> None:
+        """A turn that was put off since the timer was set costs it one more wake-up instead of one more timer each."""
+        self._timer, self._timer_at = None, inf
+        now = self._clock()
+        if self._due_at <= now + EARLY_S:
+            self._turn_soon()
+        elif self._due_at < inf:
+            self._set_timer(now)
 
     def _do_turn(self, now: float) -> float | None:
         """Returns when the next turn is due."""
@@ -283,7 +308,7 @@ class SourceHost:
         items = source.take_publications()
         if self._watch is not None:
             self._watch.on_publications(items)
-        self._relay.publish(items)
+        self._relay.publish(items, steady=self.gather_s > 0)
         self._send(now)
         due.append(source.next_deadline(now))
         return min((at for at in due if at is not None), default=None)

@@ -30,7 +30,7 @@ class FakeRelay:
         self.lost_at: float | None = None
         self.published: list[Publication | Withdrawal] = []
 
-    def publish(self, items: Sequence[Publication | Withdrawal], *, urgent: bool = True) -> None:
+    def publish(self, items: Sequence[Publication | Withdrawal], *, urgent: bool = True, steady: bool = False) -> None:
         self.published += items
 
 

@@ -8,7 +8,7 @@ import pytest
 from aoabridge.adapters.nt_events import OwnValues
 from aoabridge.adapters.nt_pacing import FLUSH_GAP_S, WINDOW_S, WINDOW_SETS
 from aoabridge.adapters.nt_publishers import DROP_DELAY_S, PERIOD_S, Publishers, Setter, payload_bytes
-from aoabridge.adapters.nt_sender import PATIENT_PERIOD_S, Sender
+from aoabridge.adapters.nt_sender import LEISURELY_PERIOD_S, Sender
 from aoabridge.values import MAX_VALUE_BYTES, NtValue, Publication, Put, PutOp, Withdrawal
 
 
@@ -382,9 +382,18 @@ def test_a_released_link_loses_what_waits_of_it_but_a_false(bench: Bench) -> Non
 def test_only_topics_that_may_wait_let_the_thread_of_ntcore_sleep(bench: Bench) -> None:
     bench.sender.publish([Publication("/status", "int", 1)], bench.now + 0.025)
     bench.sender.publish([Publication("/source", "int", 1)])
+    bench.sender.publish([Publication("/stream", "int", 1)], steady=True)
     bench.put("/phone", "int", 1)
     bench.settle()
-    assert bench.ntcore.periods_s == {"/status": PATIENT_PERIOD_S, "/source": PERIOD_S, "/phone": PERIOD_S}
+    leisurely = {"/status": LEISURELY_PERIOD_S, "/stream": LEISURELY_PERIOD_S}
+    assert bench.ntcore.periods_s == leisurely | {"/source": PERIOD_S, "/phone": PERIOD_S}
+
+
+def test_values_of_which_more_will_come_soon_do_not_wait_for_them(bench: Bench) -> None:
+    bench.sender.publish([Publication("/stream", "int", 1)], steady=True)
+    bench.sender.send(bench.now, online=True)
+    assert bench.ntcore.sets("/stream") == [1]
+    assert bench.sender.flushes == 1
 
 
 def test_a_withdrawn_topic_comes_back_without_its_patience(bench: Bench) -> None:

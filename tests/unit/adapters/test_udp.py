@@ -69,6 +69,30 @@ def test_a_flood_leaves_the_loop_its_turns() -> None:
     asyncio.run(run())
 
 
+def test_a_lone_datagram_is_read_without_asking_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counted(socket.socket):
+        asked = 0
+
+        def recvfrom(self, size: int, flags: int = 0) -> tuple[bytes, Address]:
+            type(self).asked += 1
+            return super().recvfrom(size, flags)
+
+    async def run() -> None:
+        got: list[bytes] = []
+        sock = DatagramSocket(lambda data, _: got.append(data))
+        with plain() as other:
+            monkeypatch.setattr("aoabridge.adapters.udp.socket.socket", Counted)
+            address = sock.open(OWN, 0)
+            for number in (1, 2, 3):
+                other.sendto(b"x", address)
+                await until(lambda number=number: len(got) == number)  # type: ignore[misc]
+                await asyncio.sleep(2 * udp.CROWDED_S)
+        sock.close()
+
+    asyncio.run(run())
+    assert Counted.asked == 3
+
+
 def test_a_connected_socket_hears_its_peer_only_and_survives_its_absence() -> None:
     async def run() -> None:
         got: list[bytes] = []

@@ -96,15 +96,23 @@ def test_the_halves_around_a_chunk_that_was_dropped_are_not_joined(monkeypatch):
 
 
 class Client(NtClient):
-    """Notes until when each publication may wait."""
+    """Notes until when each publication may wait, and its own turns."""
 
     def __init__(self):
         super().__init__(NtSettings("test"), wake=lambda: None)
         self.waits = []
+        self.turns = []
+        self.again = None
 
-    def publish(self, items, by=float("-inf")):
+    def publish(self, items, by=float("-inf"), *, steady=False):
         self.waits.append(by)
-        super().publish(items, by)
+        super().publish(items, by, steady=steady)
+
+    def turn(self, now):
+        self.turns.append(now)
+        if self.again is None:
+            return None
+        return now + self.again
 
 
 def test_status_may_wait_for_a_put_and_a_source_may_not():
@@ -117,6 +125,46 @@ def test_status_may_wait_for_a_put_and_a_source_may_not():
         return client.waits
 
     assert asyncio.run(run()) == [float("-inf"), 100.0 + PATIENCE_S]
+
+
+def test_what_a_source_says_is_set_at_once_and_takes_a_turn_only_for_phones(caplog):
+    async def run():
+        client, host = Client(), Host()
+        loop = Relay(BridgeCore(CoreSettings()), client)
+        turns = []
+        loop.on_turn = turns.append
+        loop.publish([Publication("/source", "int", 1)])
+        assert (len(client.turns), turns) == (1, [])
+        client.again = 0.01  # as if the flush had to wait: then a turn has it
+        loop.publish([Publication("/source", "int", 2)])
+        client.again = None
+        await until(lambda: turns)
+        loop.link_up(host, 1, LinkInfo("phone", 512))
+        await until(lambda: host.taken)
+        before, sets = len(turns), len(client.turns)
+        loop.publish([Publication("/source", "int", 3)])
+        assert len(client.turns) == sets
+        await until(lambda: len(turns) > before)
+        loop.link_down(1)
+        loop.close()
+        return client
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(run())
+    assert caplog.records == []
+
+
+def test_values_that_cannot_be_set_are_logged_and_the_source_goes_on(caplog):
+    async def run():
+        client = Client()
+        client.again = "a bug"
+        loop = Relay(BridgeCore(CoreSettings()), client)
+        loop.publish([Publication("/source", "int", 1)])
+        loop.close()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(run())
+    assert [record.message for record in caplog.records] == ["values of the bridge not set"]
 
 
 class Robot(NtClient):

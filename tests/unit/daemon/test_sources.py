@@ -96,15 +96,16 @@ def test_a_stopped_source_has_no_turn_that_was_under_way() -> None:
     async def run() -> list[int]:
         relay = new_relay()
         host = SourceHost("frc:ds", FrcSource(FrcSettings(name="ds"), "pi"), relay)
-        host.gather_s = 0.001
+        host.gather_s = 0.005
         turns = watched(host)
-        host._on_datagram("a", b"", SENDER)
+        for key in ("a", "a"):  # the first has its turn at once, the second waits for its own
+            host._on_datagram(key, b"", SENDER)
         await host.stop()
         await asyncio.sleep(0.01)
         relay.close()
         return turns
 
-    assert asyncio.run(run()) == []
+    assert asyncio.run(run()) == [1]
 
 
 def test_only_sources_that_answer_nobody_gather() -> None:
