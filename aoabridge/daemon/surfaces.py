@@ -39,7 +39,7 @@ def instance_id(machine_id: str) -> str:
 
 
 class Surfaces:
-    """Everything that is told without being asked; ``tick`` twice a second."""
+    """Everything that is told without being asked; twice a second ``tick``, or ``beat`` while nothing happens."""
 
     def __init__(
         self,
