@@ -1,0 +1,68 @@
+"""The bare source, to which the driver station source is compared: datagrams in, as many values set, nothing decoded.
+
+No filter, no limits, no counters, no phones: the sockets, ntcore, and a loop of Python around them.
+"""
+
+import multiprocessing
+import selectors
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Final
+
+import ntcore
+
+SETS: Final = 2  # values per datagram; the source has 200 a second of 100 datagrams
+MAX_DATAGRAM: Final = 65_535
+
+
+@contextmanager
+def bare_source(ports: tuple[int, ...], nt_port: int) -> Iterator[Callable[[], float]]:
+    """Runs in a process of its own; yields what tells its CPU seconds."""
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    process = spawn.Process(target=run, args=(ports, nt_port, theirs))
+    process.start()
+    try:
+        ours.recv()
+
+        def cpu_s() -> float:
+            ours.send("cpu")
+            return float(ours.recv())
+
+        yield cpu_s
+    finally:
+        ours.send("end")
+        process.join()
+
+
+def run(ports: tuple[int, ...], nt_port: int, parent: Connection) -> None:
+    """The process: until the parent says "end"; to anything else it answers with its CPU seconds."""
+    instance = ntcore.NetworkTableInstance.create()
+    instance.setServer("127.0.0.1", nt_port)
+    instance.startClient4("bare")
+    while not instance.isConnected():
+        time.sleep(0.01)
+    options = ntcore.PubSubOptions(periodic=0.01, sendAll=True, keepDuplicates=True)
+    selector = selectors.DefaultSelector()
+    selector.register(parent, selectors.EVENT_READ)
+    for port in ports:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.bind(("127.0.0.1", port))
+        topics = [instance.getRawTopic(f"/bare/{port}/{number}") for number in range(SETS)]
+        selector.register(sock, selectors.EVENT_READ, [topic.publish("raw", options) for topic in topics])
+    parent.send("open")
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is parent:
+                if parent.recv() == "end":
+                    return
+                parent.send(time.process_time())
+                continue
+            assert isinstance(key.fileobj, socket.socket)
+            data = key.fileobj.recv(MAX_DATAGRAM)
+            for publisher in key.data:
+                publisher.set(data)
+            instance.flush()
