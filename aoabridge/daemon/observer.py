@@ -1,4 +1,4 @@
-"""Looks at every part of the bridge, twice a second while anything happens: rates, conditions of the issue table, and the one snapshot."""
+"""Looks at every part of the bridge while anything happens: rates, conditions of the issue table, the one snapshot."""
 
 import time
 from collections import deque

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from aoabridge.adapters import hotplug
-from aoabridge.adapters.holders import holder_of
 from aoabridge.adapters.usb import UsbHost, UsbPipe
 from aoabridge.adapters.usb_pump import Accepted, Chunk, Ended, LinkPump
 from aoabridge.daemon.attach import AttachThreads
+from aoabridge.daemon.busy_phones import BusyPhones
 from aoabridge.daemon.links import Link, LinkSink, LinkStart, Watcher
 from aoabridge.daemon.phone_log import PhoneLog
 from aoabridge.errors import UsbError
@@ -65,7 +65,7 @@ class PhoneHost:
         self._links: dict[LinkId, Link] = {}
         self._by_port: dict[int, Link] = {}
         self._orphans: dict[int, UsbPipe] = {}
-        self._holders: dict[str, dict[str, str]] = {}
+        self._busy = BusyPhones()
         self._hanging: list[str] = []
         self._new_link = new_link or itertools.count(1).__next__
         self._last_scan = float("-inf")
@@ -164,7 +164,7 @@ class PhoneHost:
     def issues(self) -> list[UsbIssue]:
         """The open USB issues."""
         found = self._table.issues(self._clock())
-        return [(code, who, {**data, **self._holders.get(str(data.get("port")), {})}) for code, who, data in found]
+        return [(code, who, {**data, **self._busy.of(str(data.get("port")))}) for code, who, data in found]
 
     def seen_at(self) -> float:
         """When the slowest thread of any open link last showed life; now without links."""
@@ -258,19 +258,9 @@ class PhoneHost:
         if isinstance(result, UsbError):
             self._phone_log.failed(self._table.phone_name(port_id), result)
             if result.kind == "BUSY":
-                self._look_for_holder(port_id)
+                self._busy.ask(self._table.machine(port_id).device, self._attach)
         if not self._stopping:
             self._perform(self._table.on_result(port_id, step, result, self._clock()))
-
-    def _look_for_holder(self, port_id: int) -> None:
-        device = self._table.machine(port_id).device
-
-        def done(found: tuple[str, str] | UsbError) -> None:
-            if not isinstance(found, UsbError):
-                self._holders[self._port(port_id)] = {"process": found[0] or "another program", "unit": found[1] or "?"}
-
-        if device is not None:
-            self._attach.at_once(device.port, lambda: holder_of(*device.address), done)
 
     def _attempt_open(self, port_id: int, action: Open) -> None:
         def done(result: UsbPipe | UsbError | None) -> None:
