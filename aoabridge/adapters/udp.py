@@ -5,8 +5,10 @@ A wake-up reads a bounded batch: a flood costs a bounded share of the loop, the 
 
 import asyncio
 import contextlib
+import fcntl
 import logging
 import socket
+import termios
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -17,7 +19,7 @@ Received: TypeAlias = Callable[[bytes, Address], None]
 
 MAX_DATAGRAM = 65_535
 BATCH = 128  # about 1 ms of decoding, then the relay has its turn
-CROWDED_S = 0.001  # datagrams closer than that are read on; asking for one more that is not there costs an exception
+NOTHING = bytes(4)  # no bytes of a next datagram
 RECEIVE_BUFFER_BYTES = 256 * 1024  # a burst while the loop is busy; older than that is stale anyway
 
 log = logging.getLogger(__name__)
@@ -31,7 +33,6 @@ class DatagramSocket:
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._connected = False
-        self._read_at = float("-inf")
         self.send_errors = 0
 
     def open(self, bind: str, port: int, peer: Address | None = None) -> Address:
@@ -76,9 +77,7 @@ class DatagramSocket:
             sock.close()
 
     def _read(self) -> None:
-        now = self._loop.time()
-        crowded, self._read_at = now < self._read_at + CROWDED_S, now
-        for _ in range(BATCH if crowded else 1):
+        for _ in range(BATCH):
             if self._socket is None:
                 return
             try:
@@ -88,6 +87,13 @@ class DatagramSocket:
             except OSError:  # the answer to an earlier send, such as "port unreachable"
                 continue
             self._received(data, _address(sender))
+            if not self._has_more():
+                return
+
+    def _has_more(self) -> bool:
+        """Whether another datagram waits, without the exception of asking in vain; an empty one has its own wake-up."""
+        sock = self._socket
+        return sock is not None and fcntl.ioctl(sock, termios.FIONREAD, NOTHING) != NOTHING
 
 
 def _address(name: tuple[str | int, ...]) -> Address:
