@@ -118,7 +118,11 @@ class StatusTopics:
         if build_date is not None:
             self._constants[f"{self._root}buildDate"] = ("string", build_date)
         self._shown: dict[str, NtValue] = {}
+        self._begin()
+
+    def _begin(self) -> None:
         self._ticks = 0
+        self._figures_due = self._uptime_due = 0  # the tick of the next figures of once per second
 
     def on_tick(self, snapshot: Snapshot) -> list[Publication | Withdrawal]:
         """What to publish and withdraw now."""
@@ -128,6 +132,9 @@ class StatusTopics:
             for topic, (kind, constant) in self._constants.items():
                 self._show(topic, kind, constant, out)
         self._show(f"{self._root}heartbeat", "int", self._ticks, out)
+        with_figures = self._ticks >= self._figures_due
+        if with_figures:
+            self._figures_due = self._uptime_due = self._ticks + _SECOND
         for prefix, rows, data in self._groups(snapshot):
             for row in rows:
                 topic = f"{self._root}{prefix}{row.path}"
@@ -135,7 +142,7 @@ class StatusTopics:
                 if value is None:
                     continue
                 present.add(topic)
-                if self._ticks % row.ticks == 0 or topic not in self._shown:
+                if with_figures or row.ticks < _SECOND or topic not in self._shown:
                     self._show(topic, row.type, _as_type(row.type, value), out)
         kept = {*self._constants, f"{self._root}heartbeat", *present}
         out += [Withdrawal(topic) for topic in self._shown if topic not in kept]
@@ -147,7 +154,8 @@ class StatusTopics:
         """A tick instead of ``on_tick`` if nothing but the time differs from the last one."""
         out: list[Publication | Withdrawal] = []
         self._show(f"{self._root}heartbeat", "int", self._ticks, out)
-        if self._ticks % _SECOND == 0:
+        if self._ticks >= self._uptime_due:
+            self._uptime_due = self._ticks + _SECOND
             self._show(f"{self._root}uptimeSec", "double", round(uptime_s, 1), out)
         self._ticks += 1
         return out
@@ -156,7 +164,7 @@ class StatusTopics:
         """Take everything back; a later tick publishes all of it again."""
         out: list[Publication | Withdrawal] = [Withdrawal(topic) for topic in self._shown]
         self._shown.clear()
-        self._ticks = 0
+        self._begin()
         return out
 
     def _groups(self, snapshot: Snapshot) -> Iterator[tuple[str, tuple[_Row, ...], Mapping[str, Any]]]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from aoabridge.status import HostView, PhoneView, RobotView, SourceView, build_snapshot
 from aoabridge.status.topics import StatusTopics, segment
@@ -101,6 +102,18 @@ def test_figures_once_per_second_wait_for_the_second_tick_and_states_do_not() ->
     assert set(published(topics.on_tick(snapshot(uptime_s=1.5, phones=(SCOUT,))))) >= {f"{ROOT}phoneCount"}
     assert f"{ROOT}uptimeSec" in published(topics.on_tick(snapshot(uptime_s=2.0)))
     assert f"{ROOT}uptimeSec" not in published(topics.on_tick(snapshot(uptime_s=2.5)))
+
+
+@pytest.mark.parametrize("before", [1, 2])
+def test_a_tick_after_beats_says_every_figure_wherever_it_falls(before: int) -> None:
+    topics = StatusTopics("pi-left", "x")
+    for _ in range(before):
+        topics.on_tick(snapshot())
+    for step in range(5):
+        for beat in range(9):
+            topics.on_beat(10.0 + step + beat)
+        warmer = build_snapshot(inputs(host=HostView(6.1, 44.0, 60.0 + step, False, 3100, False)), [])
+        assert published(topics.on_tick(warmer))[f"{ROOT}cpuTempC"].value == 60.0 + step
 
 
 def test_a_phone_that_is_forgotten_loses_its_topics() -> None:
