@@ -230,7 +230,8 @@ class Bridge:
     def _is_busy(self) -> bool:
         """Whether something goes on that has to be looked at all the time."""
         phones = bool(self.relay.core.links) or (self.usb is not None and self.usb.has_phones)
-        return phones or bool(self.sources) or self.recording.active or self.observer.is_looking
+        parts = bool(self.sources) or self.recording.active or self.observer.is_looking
+        return phones or parts or self.surfaces.is_telling
 
     def _look(self, now: float, late_s: float) -> None:
         if self.usb is not None:

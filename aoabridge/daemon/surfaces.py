@@ -108,6 +108,11 @@ class Surfaces:
         if slowly:
             self._write(snapshot)
 
+    @property
+    def is_telling(self) -> bool:
+        """Whether ``tick`` has more to say although nothing else happens."""
+        return self._popups.has_more
+
     def beat(self, now: float) -> None:
         """A tick instead of ``tick`` if nothing has happened: say that we live. No phone is linked, so none puts."""
         if self._shown:

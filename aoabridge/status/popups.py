@@ -31,7 +31,7 @@ class _Popup(NamedTuple):
 
 
 class Popups:
-    """Edges and snapshots in, publications out; call ``on_tick`` at least every 0.5 s."""
+    """Edges and snapshots in, publications out; call ``on_tick`` at least every 0.5 s while ``has_more``."""
 
     def __init__(self) -> None:
         self._waiting: deque[_Popup] = deque(maxlen=MAX_WAITING)
@@ -39,6 +39,11 @@ class Popups:
         self._was_ready = False
         self._last_at: float | None = None
         self._published = False
+
+    @property
+    def has_more(self) -> bool:
+        """Whether one is shown, to be taken back, or waits for its turn."""
+        return self._published or bool(self._waiting)
 
     def on_edges(self, edges: Iterable[Edge], snapshot: Snapshot, now: float) -> None:
         """Note what was raised and cleared."""

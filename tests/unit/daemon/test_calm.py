@@ -12,7 +12,8 @@ from aoabridge.daemon.calm import LOOK_S, QUIET_S, Calm
 from aoabridge.daemon.observer import PERIOD_S
 from aoabridge.daemon.phones import PhoneHost
 from aoabridge.daemon.service import Bridge
-from aoabridge.values import ClockSync, Connected, Disconnected, NtEvent, Publication
+from aoabridge.status.popups import POPUP_TOPIC
+from aoabridge.values import ClockSync, Connected, Disconnected, NtEvent, Publication, Withdrawal
 
 
 class IdleBridge:
@@ -144,6 +145,32 @@ def test_an_issue_of_a_reload_is_shown_at_the_next_beat(monkeypatch: pytest.Monk
         rig.wait(0.5)
         (issues,) = [i.value for i in rig.published if i.topic.endswith("/pi/issues")]
         assert "config-rejected:config" in issues
+
+    idle(monkeypatch, play)
+
+
+def test_a_refusal_for_another_reason_is_shown_at_the_next_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(rig: IdleBridge) -> None:
+        for error in ("x", "y"):
+            rig.bridge.observer.board.set("config-rejected", "config", True, rig.now, data={"error": error})
+            assert rig.wait(0.5) == 1
+            rig.wait(2 * LOOK_S)
+
+    idle(monkeypatch, play)
+
+
+def test_a_pop_up_has_its_turn_and_is_taken_back_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(rig: IdleBridge) -> None:
+        board, told = rig.bridge.observer.board, []
+        for half in range(20):
+            if half in (0, 2):  # refused, accepted and refused again: the second pop-up waits for 5 s
+                for active in (False, True):
+                    board.set("config-rejected", "config", active, rig.now, data={"error": "x"})
+            rig.wait(0.5)
+            told += [(half / 2, type(item)) for item in rig.published if item.topic == POPUP_TOPIC]
+            rig.published.clear()
+        assert told == [(0.0, Publication), (1.0, Withdrawal), (5.0, Publication), (6.0, Withdrawal)]
+        assert rig.wait(20) <= 2 + 20 / LOOK_S
 
     idle(monkeypatch, play)
 
