@@ -59,7 +59,7 @@ class IssueBoard:
         self._counts: dict[tuple[str, str], int] = {}
         self._edges: list[Edge] = []
         self.changes = 0
-        """Grows with every condition that begins or ends, every occurrence and every edge."""
+        """Grows with every condition that begins or ends, every occurrence, and all that open issues say anew."""
 
     def set(
         self,
@@ -178,8 +178,8 @@ class IssueBoard:
             self._counts.get(key, 1),
         )
         self._open[key] = issue
+        self.changes += issue != before
         if before is None:
-            self.changes += 1
             self._edges.append(Edge(True, issue))
 
     def _count(self, key: tuple[str, str]) -> None:

@@ -68,6 +68,14 @@ def test_the_texts_are_filled_and_foreign_names_made_harmless() -> None:
     assert issue.fix == "Push the plug in at port 1-1.3, then unlock it"
 
 
+def test_what_an_open_issue_says_anew_is_a_change_and_the_same_again_is_none() -> None:
+    board, changes = IssueBoard(), []
+    for error in ("a", "a", "b", "b"):
+        board.set("config-rejected", "config", True, 1.0, data={"error": error})
+        changes.append(board.changes)
+    assert changes[0] == changes[1] < changes[2] == changes[3]
+
+
 def test_a_source_may_bring_its_own_sentence() -> None:
     board = IssueBoard()
     board.set("source-bad", "j519", True, 1.0, sentence="j519: peer looks little-endian")
