@@ -156,18 +156,19 @@ class Observer:
             if issue.code == "schema-missing" and issue.subject not in unresolved:
                 self.board.clear("schema-missing", now, issue.subject)
         self.board.on_tick(now)
-        if now - self._marked_at >= TOPIC_RATE_S:
+        elapsed_s = now - self._marked_at
+        if elapsed_s >= TOPIC_RATE_S:
             self._measure_topics(now)
-            self._note_flows(phones)
+            self._note_flows(phones, min(FLOW_SECONDS, int(elapsed_s / TOPIC_RATE_S)))
 
-    def _note_flows(self, phones: Sequence[PhoneFacts]) -> None:
-        """One mark per second and phone: whether anything passed."""
+    def _note_flows(self, phones: Sequence[PhoneFacts], seconds: int) -> None:
+        """One mark per second and phone: whether anything passed. Looks are rare only while nothing does."""
         for facts in phones:
             link = self._relay.core.links.get(facts.link) if facts.link is not None else None
             total = 0 if link is None else link.counters["rx_lines"] + link.counters["tx_values"]
             moved = total > self._flow_marks.get(facts.name, 0)
             self._flow_marks[facts.name] = total
-            self._flows.setdefault(facts.name, deque(maxlen=FLOW_SECONDS)).append("#" if moved else ".")
+            self._flows.setdefault(facts.name, deque(maxlen=FLOW_SECONDS)).extend(("#" if moved else ".") * seconds)
         for gone in self._flows.keys() - {facts.name for facts in phones}:
             del self._flows[gone], self._flow_marks[gone]
 

@@ -281,6 +281,17 @@ def test_the_last_minute_of_a_phone() -> None:
     assert rig.observer.flow("phone1") == ""
 
 
+def test_a_minute_of_rare_looks_is_a_minute() -> None:
+    rig = ObserverRig()
+    rig.connect()
+    rig.rig.say({"action": "put", "key": "/x", "value": 1})
+    rig.wait(1, step_s=0.5)
+    assert rig.observer.flow("phone1").endswith("#")
+    for _ in range(4):
+        rig.wait(5, step_s=5)
+    assert rig.observer.flow("phone1").endswith("#" + "." * 20)
+
+
 def test_topics_that_phones_get_silent_ones_first() -> None:
     rig = ObserverRig()
     rig.connect()
