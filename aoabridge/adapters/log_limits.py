@@ -57,7 +57,7 @@ class LogLimiter(logging.Filter):
             return self._has_token(record, now)
 
     def summaries(self) -> list[logging.LogRecord]:
-        """The repeats whose minute is over, one record each, with ``count``; call it about once per second."""
+        """The repeats whose minute is over, one record each, with ``count``; call it every few seconds."""
         now = self._clock()
         due: list[logging.LogRecord] = []
         with self._guard:

@@ -192,10 +192,10 @@ class Relay:
                 self.nt.publish(items, now + PATIENCE_S)
             self.core.on_publications(items, now, self._time_us(now))
             self._show_publications(items, now)
-            if urgent and not self._hosts and not self._scheduled:
-                self._set_now(now)
-            else:
+            if not urgent or self._hosts or self._scheduled or self._closed:
                 self.turn_soon()
+            else:
+                self._set_now(now)
 
     def _set_now(self, now: float) -> None:
         """Without a phone nobody but NetworkTables has to do with what is published: no turn for that."""

@@ -86,7 +86,6 @@ class Origins:
 
     def next_deadline(self) -> float:
         """When the next origin is due."""
-        self.changed = False
         return min(map(self._due, self._origins.values()), default=float("inf"))
 
     def _due(self, origin: _Origin) -> float:

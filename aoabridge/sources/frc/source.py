@@ -226,6 +226,7 @@ class FrcSource:
         if now >= self._report_at:
             self._report_at = now + REPORT_S
             self._report(now)
+        self._origins.changed = False
         self._duty_at = self._next_duty(now)
 
     def _keep_alive(self, now: float) -> None:

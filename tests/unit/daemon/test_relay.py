@@ -154,6 +154,17 @@ def test_what_a_source_says_is_set_at_once_and_takes_a_turn_only_for_phones(capl
     assert caplog.records == []
 
 
+def test_after_its_end_a_relay_sets_nothing_more():
+    async def run():
+        client = Client()
+        loop = Relay(BridgeCore(CoreSettings()), client)
+        loop.close()
+        loop.publish([Publication("/source", "int", 1)])
+        return client.turns
+
+    assert asyncio.run(run()) == []
+
+
 def test_values_that_cannot_be_set_are_logged_and_the_source_goes_on(caplog):
     async def run():
         client = Client()
