@@ -225,7 +225,7 @@ class Bridge:
         self._ticker = self._loop.call_later(PERIOD_S, self._observe)
 
     def _signs(self) -> Hashable:
-        return self.relay.stirred, self.observer.board.changes, self.recording.active
+        return self.relay.stirred, self.observer.board.changes, self.recording.view()
 
     def _is_busy(self) -> bool:
         """Whether something goes on that has to be looked at all the time."""

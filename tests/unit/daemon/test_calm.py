@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,6 +156,19 @@ def test_a_refusal_for_another_reason_is_shown_at_the_next_beat(monkeypatch: pyt
             rig.bridge.observer.board.set("config-rejected", "config", True, rig.now, data={"error": error})
             assert rig.wait(0.5) == 1
             rig.wait(2 * LOOK_S)
+
+    idle(monkeypatch, play)
+
+
+def test_a_recording_that_was_over_at_once_is_shown_at_the_next_beat(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def play(rig: IdleBridge) -> None:
+        rig.bridge.recording.start(rig.now, tmp_path / "short.wpilog")
+        rig.bridge.recording.stop(rig.now)
+        rig.wait(0.5)
+        (file,) = [i.value for i in rig.published if i.topic.endswith("/record/file")]
+        assert file == str(tmp_path / "short.wpilog")
 
     idle(monkeypatch, play)
 
