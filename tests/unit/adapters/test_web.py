@@ -1,65 +1,24 @@
 """The page's server over a real connection: who is answered, with what, and that nobody can wear it out."""
 
 import contextlib
-import itertools
 import json
 import logging
 import socket
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
 from aoabridge.adapters import web
 from fakes.web import Served, parsed, read_all, served
+from fakes.web_content import Content
 
 SECRET = "0123456789abcdef0123456789abcdef"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ws://{host}; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-
-
-class Content:
-    """Canned answers; ``verdict`` and ``health`` are set by the tests."""
-
-    def __init__(self) -> None:
-        self.verdict = "ok"
-        self.health = True
-        self.padding = ""
-        self.asked: list[tuple[int, str, int]] = []
-        self.lines: list[dict[str, Any]] = []
-        self.number = itertools.count()
-        self.fault: Exception | None = None
-
-    def page(self) -> str:
-        if self.fault is not None:
-            raise self.fault
-        return "<p>page \u00e4 \ud800</p>"
-
-    def body(self) -> str:
-        return "<p>" + self.padding + "</p>"
-
-    def title(self) -> str:
-        return self.verdict.upper()
-
-    def status(self) -> dict[str, Any]:
-        return {"schema": 1, "verdict": self.verdict, "name": "pi", "uptime_s": next(self.number)}
-
-    def logs(self, count: int, level: str, since: int) -> dict[str, Any]:
-        self.asked.append((count, level, since))
-        return {"lines": self.lines[since:][-count:], "next": len(self.lines)}
-
-    def config(self) -> dict[str, Any]:
-        return {"effective": {}}
-
-    def healthy(self) -> bool:
-        return self.health
-
-    def asset(self, name: str) -> tuple[str, bytes] | None:
-        return ("text/css; charset=utf-8", b"body{}") if name == "app.css" else None
 
 
 @pytest.fixture
