@@ -36,16 +36,23 @@ class Served:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self.run(self.server.start())
+        try:
+            self.run(self.server.start())
+        except BaseException:
+            self._end()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
             self.run(self.server.close())
         finally:
-            self.loop.call_soon_threadsafe(self.loop.stop)
-            self._thread.join(DEADLINE_S)
-            self.loop.close()
+            self._end()
+
+    def _end(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(DEADLINE_S)
+        self.loop.close()
 
     def run(self, coroutine: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(DEADLINE_S)
