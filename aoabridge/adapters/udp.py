@@ -5,10 +5,8 @@ A wake-up reads a bounded batch: a flood costs a bounded share of the loop, the 
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import socket
-import termios
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -19,7 +17,8 @@ Received: TypeAlias = Callable[[bytes, Address], None]
 
 MAX_DATAGRAM = 65_535
 BATCH = 128  # about 1 ms of decoding, then the relay has its turn
-NOTHING = bytes(4)  # no bytes of a next datagram
+CROWDED_S = 0.010  # wake-ups closer than that read on; asking for a datagram that is not there costs an exception
+MAX_LONE = 3  # wake-ups in a row that do not ask for more: a loop that turns slowly would fall behind for ever
 RECEIVE_BUFFER_BYTES = 256 * 1024  # a burst while the loop is busy; older than that is stale anyway
 
 log = logging.getLogger(__name__)
@@ -33,6 +32,8 @@ class DatagramSocket:
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._connected = False
+        self._read_at = float("-inf")
+        self._lone = 0  # wake-ups since one asked for more, MAX_LONE if that was not in vain
         self.send_errors = 0
 
     def open(self, bind: str, port: int, peer: Address | None = None) -> Address:
@@ -77,7 +78,10 @@ class DatagramSocket:
             sock.close()
 
     def _read(self) -> None:
-        for _ in range(BATCH):
+        now = self._loop.time()
+        asks = now < self._read_at + CROWDED_S or self._lone >= MAX_LONE
+        self._read_at, self._lone = now, 0 if asks else self._lone + 1
+        for before in range(BATCH if asks else 1):
             if self._socket is None:
                 return
             try:
@@ -86,14 +90,9 @@ class DatagramSocket:
                 return
             except OSError:  # the answer to an earlier send, such as "port unreachable"
                 continue
+            if before:
+                self._lone = MAX_LONE
             self._received(data, _address(sender))
-            if not self._has_more():
-                return
-
-    def _has_more(self) -> bool:
-        """Whether another datagram waits, without the exception of asking in vain; an empty one has its own wake-up."""
-        sock = self._socket
-        return sock is not None and fcntl.ioctl(sock, termios.FIONREAD, NOTHING) != NOTHING
 
 
 def _address(name: tuple[str | int, ...]) -> Address:
