@@ -5,7 +5,7 @@ from collections.abc import Hashable
 __all__ = ["LOOK_S", "QUIET_S", "Calm"]
 
 QUIET_S = 3.0  # by then the rates of what passed before have fallen to 0, and that has been shown
-LOOK_S = 5.0  # what time alone changes: heat, disks, the wall clock, issues that expire
+LOOK_S = 5.0  # what time alone changes: the wall clock, the state file, issues that expire
 
 
 class Calm:

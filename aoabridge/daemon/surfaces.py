@@ -115,8 +115,19 @@ class Surfaces:
 
     def beat(self, now: float) -> None:
         """A tick instead of ``tick`` if nothing has happened: say that we live. No phone is linked, so none puts."""
-        if self._shown:
-            self._relay.publish(self._topics.on_beat(self._observer.uptime_s(now)))
+        self._look_at_host(now)
+        if not self._shown:
+            return
+        host, sync = self._observer.host, self._relay.clock_sync
+        figures = {
+            "uptimeSec": round(self._observer.uptime_s(now), 1),
+            "cpuPct": host.cpu_percent,
+            "rssMiB": host.rss_mib,
+            "cpuTempC": None if host.temp_c is None else round(host.temp_c, 1),
+            ".timesync/offset_us": sync.offset_us if sync.valid else None,
+            ".timesync/rtt2_us": sync.rtt2_us if sync.valid else None,
+        }
+        self._relay.publish(self._topics.on_beat(figures))
 
     def note_write(self, what: str, done: bool) -> None:
         """Whether the last try to write a file worked."""

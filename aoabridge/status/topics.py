@@ -69,6 +69,8 @@ _BRIDGE = (
     _Row("record/dropped", "int", 1, _key("record", "dropped")),
 )
 
+_FIGURES = {row.path: row.type for row in _BRIDGE if row.ticks == _SECOND}
+
 _PHONE = (
     _Row("connected", "boolean", 1, lambda phone: phone["state"] in _CONNECTED),
     _Row("state", "string", 1, _key("state")),
@@ -122,7 +124,7 @@ class StatusTopics:
 
     def _begin(self) -> None:
         self._ticks = 0
-        self._figures_due = self._uptime_due = 0  # the tick of the next figures of once per second
+        self._figures_due = 0  # the tick of the next figures of once per second
 
     def on_tick(self, snapshot: Snapshot) -> list[Publication | Withdrawal]:
         """What to publish and withdraw now."""
@@ -134,7 +136,7 @@ class StatusTopics:
         self._show(f"{self._root}heartbeat", "int", self._ticks, out)
         with_figures = self._ticks >= self._figures_due
         if with_figures:
-            self._figures_due = self._uptime_due = self._ticks + _SECOND
+            self._figures_due = self._ticks + _SECOND
         for prefix, rows, data in self._groups(snapshot):
             for row in rows:
                 topic = f"{self._root}{prefix}{row.path}"
@@ -150,13 +152,16 @@ class StatusTopics:
         self._ticks += 1
         return out
 
-    def on_beat(self, uptime_s: float) -> list[Publication | Withdrawal]:
-        """A tick instead of ``on_tick`` if nothing but the time differs from the last one."""
+    def on_beat(self, figures: Mapping[str, float | None]) -> list[Publication | Withdrawal]:
+        """A tick instead of ``on_tick`` if nothing differs from the last one but these figures of once per second."""
         out: list[Publication | Withdrawal] = []
         self._show(f"{self._root}heartbeat", "int", self._ticks, out)
-        if self._ticks >= self._uptime_due:
-            self._uptime_due = self._ticks + _SECOND
-            self._show(f"{self._root}uptimeSec", "double", round(uptime_s, 1), out)
+        if self._ticks >= self._figures_due:
+            self._figures_due = self._ticks + _SECOND
+            for path, value in figures.items():
+                topic, kind = f"{self._root}{path}", _FIGURES[path]
+                if value is not None and topic in self._shown:
+                    self._show(topic, kind, _as_type(kind, value), out)
         self._ticks += 1
         return out
 

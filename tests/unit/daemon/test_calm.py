@@ -92,11 +92,29 @@ def test_an_idle_bridge_looks_every_few_seconds_and_its_heart_beats_on(monkeypat
     idle(monkeypatch, play)
 
 
-def test_the_uptime_goes_on_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figures_of_each_second_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def play(rig: IdleBridge) -> None:
-        rig.wait(4)
-        shown = [i.value for i in rig.published if i.topic.endswith("uptimeSec")]
-        assert shown == [shown[0], shown[0] + 1, shown[0] + 2, shown[0] + 3]
+        rig.bridge.relay.clock_sync = ClockSync(0, 0, valid=True)
+        rig.wait(LOOK_S + 1)
+        rig.published.clear()
+        for second in range(4):
+            rig.bridge.relay.clock_sync = ClockSync(second, 7, valid=True)
+            rig.wait(1)
+        shown = {
+            name: [i.value for i in rig.published if i.topic.endswith(name)] for name in ("uptimeSec", "offset_us")
+        }
+        assert shown["uptimeSec"] == [shown["uptimeSec"][0] + second for second in range(4)]
+        assert shown["offset_us"] in ([0, 1, 2, 3], [1, 2, 3])
+
+    idle(monkeypatch, play)
+
+
+def test_a_board_that_gets_too_little_power_says_so_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(rig: IdleBridge) -> None:
+        rig.wait(LOOK_S)
+        monkeypatch.setattr(rig.bridge.surfaces._probe, "_is_throttled", lambda: True)
+        rig.wait(1.5)
+        assert "usb-power" in {issue.code for issue in rig.bridge.observer.board.open_issues()}
 
     idle(monkeypatch, play)
 

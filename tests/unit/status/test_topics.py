@@ -105,15 +105,21 @@ def test_figures_once_per_second_wait_for_the_second_tick_and_states_do_not() ->
 
 
 @pytest.mark.parametrize("before", [1, 2])
-def test_a_tick_after_beats_says_every_figure_wherever_it_falls(before: int) -> None:
+def test_beats_say_the_figures_of_each_second_wherever_ticks_fall(before: int) -> None:
     topics = StatusTopics("pi-left", "x")
     for _ in range(before):
         topics.on_tick(snapshot())
-    for step in range(5):
-        for beat in range(9):
-            topics.on_beat(10.0 + step + beat)
-        warmer = build_snapshot(inputs(host=HostView(6.1, 44.0, 60.0 + step, False, 3100, False)), [])
-        assert published(topics.on_tick(warmer))[f"{ROOT}cpuTempC"].value == 60.0 + step
+    said = [published(topics.on_beat({"cpuTempC": 50.0 + beat, "rssMiB": None})) for beat in range(9)]
+    temperatures = [beat[f"{ROOT}cpuTempC"].value for beat in said if f"{ROOT}cpuTempC" in beat]
+    assert temperatures == [50.0 + beat for beat in range(before % 2, 9, 2)]
+    assert all(f"{ROOT}heartbeat" in beat and f"{ROOT}rssMiB" not in beat for beat in said)
+
+
+def test_a_beat_begins_no_topic() -> None:
+    topics = StatusTopics("pi-left", "x")
+    topics.on_tick(build_snapshot(inputs(host=HostView(6.1, 44.0, None, False, 3100, False)), []))
+    said = [item.topic for _ in range(3) for item in topics.on_beat({"cpuTempC": 50.0})]
+    assert f"{ROOT}cpuTempC" not in said
 
 
 def test_a_phone_that_is_forgotten_loses_its_topics() -> None:
