@@ -246,6 +246,11 @@ class BridgeCore:
         alive = may and any(_shows_the_robot(link, now) for link in self.links.values())
         self._publications += self._heartbeat.tick(now, alive=alive)
 
+    @property
+    def next_beat(self) -> float | None:
+        """When the heartbeat is said next; None while there is none."""
+        return self._heartbeat.next_due()
+
     def next_deadline(self, now: float) -> float:
         """When ``on_tick`` or ``take_bytes`` has something to do if no other input comes first."""
         if self.desk.waiting or self._publications:

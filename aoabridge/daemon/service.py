@@ -213,7 +213,8 @@ class Bridge:
         """The loop of everything that is shown; a defect in it must neither end it nor starve the watchdog."""
         now = self._clock()
         late_s = 0.0 if self._observe_at is None else now - self._observe_at
-        self._observe_at = now + PERIOD_S
+        pause_s = self._pause_s(now)
+        self._observe_at = now + pause_s
         try:
             if self._calm.wants_look(self._signs(), now, busy=self._is_busy() or self._machine.is_late(late_s)):
                 self._look(now, late_s)
@@ -222,7 +223,14 @@ class Bridge:
         except Exception:  # top of the loop: the relay works without what it shows
             log.exception("look at the bridge broken off", extra={"repeat": "observe"})
         self.surfaces.feed_watchdog(now)
-        self._ticker = self._loop.call_later(PERIOD_S, self._observe)
+        self._ticker = self._loop.call_later(pause_s, self._observe)
+
+    def _pause_s(self, now: float) -> float:
+        """Half a second, once a little less or more: together with the phones' heartbeat, which has the same period,
+        what is shown costs one flush instead of two."""
+        beat_at = self.relay.core.next_beat
+        ahead_s = 0.0 if beat_at is None else (beat_at - now) % PERIOD_S
+        return ahead_s if ahead_s > PERIOD_S / 2 else ahead_s + PERIOD_S
 
     def _signs(self) -> Hashable:
         return self.relay.stirred, self.observer.board.changes, self.recording.view()

@@ -229,3 +229,19 @@ def test_what_is_wrong_with_the_machine_stays_open_between_its_looks(monkeypatch
         assert {"usb-power", "usb-none"} <= {issue.code for issue in board.open_issues()}
 
     idle(monkeypatch, play)
+
+
+@pytest.mark.parametrize("ahead_s", [None, 0.0, 0.01, 0.2, 0.25, 0.3, 0.499, -0.001])
+def test_looks_fall_together_with_the_heartbeat(monkeypatch: pytest.MonkeyPatch, ahead_s: float | None) -> None:
+    def play(rig: IdleBridge) -> None:
+        beat_at = None if ahead_s is None else rig.now + ahead_s
+        monkeypatch.setattr(rig.bridge.relay.core._heartbeat, "next_due", lambda: beat_at)
+        pause_s = rig.bridge._pause_s(rig.now)
+        if beat_at is None:
+            assert pause_s == PERIOD_S
+        else:
+            beats = (rig.now + pause_s - beat_at) / PERIOD_S
+            assert beats == pytest.approx(round(beats))
+            assert 0.5 * PERIOD_S < pause_s <= 1.5 * PERIOD_S
+
+    idle(monkeypatch, play)
