@@ -1,7 +1,7 @@
 """Run benchmark suites and compare them with their targets and with an earlier run.
 
     python -m benchmarks [--json] [--save FILE] [--compare FILE] [--long] [--realtime] [SUITE ...]
-    python -m benchmarks --report [--runs N] [--realtime]
+    python -m benchmarks --report [--runs N] [--realtime] [SUITE ...]
 
 Each suite is a module of this package with ``rows()``: (name, measured, limit or None, unit). A measured value above
 its limit is a miss; the exit status says whether there was one.
@@ -44,7 +44,11 @@ def main() -> int:
     parser.add_argument("--compare", type=Path, metavar="FILE", help="show the change against a stored run")
     parser.add_argument("--long", action="store_true", help="overload runs of a minute each")
     parser.add_argument("--realtime", action="store_true", help="go before other work on the machine (needs root)")
-    parser.add_argument("--report", action="store_true", help="medians of several runs into docs/performance.md")
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="medians of several runs into docs/performance.md; of the SUITEs named, or all",
+    )
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="for --report")
     arguments = parser.parse_args()
     if arguments.realtime:

@@ -25,6 +25,7 @@ def bare_source(ports: tuple[int, ...], nt_port: int) -> Iterator[Callable[[], f
     ours, theirs = spawn.Pipe()
     process = spawn.Process(target=run, args=(ports, nt_port, theirs))
     process.start()
+    theirs.close()  # so that a child that dies is an end of file
     try:
         ours.recv()
 

@@ -4,7 +4,7 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -33,19 +33,26 @@ TITLES: Final = {
 
 def write_report(suites: Sequence[str], runs: int, machine: str) -> int:
     """Run the suites, put their medians into the document; 1 if any limit was missed."""
-    tables, misses = [], 0
+    tables: dict[str, str] = {}
+    misses = 0
     for suite in suites:
         results = [run(suite) for _ in range(runs)]
-        table, missed = rendered(suite, results)
-        tables.append(table)
+        tables[suite], missed = rendered(suite, results)
         misses += missed
         print(f"{suite}: {missed} missed", file=sys.stderr)
     date = datetime.now(UTC).strftime("%Y-%m-%d")
     head = f"Medians of {runs} runs on {machine}; {date}.\n\n"
     before, _, rest = DOCUMENT.read_text().partition(BEGIN)
-    after = rest.partition(END)[2]
-    DOCUMENT.write_text(before + BEGIN + "\n" + head + "\n".join(tables) + "\n" + END + after)
+    figures, _, after = rest.partition(END)
+    DOCUMENT.write_text(before + BEGIN + "\n" + head + with_tables(figures, tables) + END + after)
     return 1 if misses else 0
+
+
+def with_tables(figures: str, tables: Mapping[str, str]) -> str:
+    """The document's tables with some of them anew; the others stay as they are."""
+    kept = {part.partition("\n")[0]: f"### {part.rstrip()}\n" for part in figures.split("### ")[1:]}
+    found = [tables.get(suite) or kept.get(title, "") for suite, title in TITLES.items()]
+    return "\n".join(table for table in found if table)
 
 
 def run(suite: str) -> list[Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.__main__ import SUITES
 from benchmarks.limits import BY_NAME, limited_by
-from benchmarks.report import BEGIN, DOCUMENT, END, TITLES, rendered
+from benchmarks.report import BEGIN, DOCUMENT, END, TITLES, rendered, with_tables
 
 ROW = re.compile(r"^\| (?!what |---)(?P<name>[^|]+) \|.*\| (?P<limited>[^|]*) \|$", re.MULTILINE)
 
@@ -38,3 +38,10 @@ def test_the_median_decides_and_every_run_is_in_the_span() -> None:
     assert missed == 0
     assert "| exec to READY=1 | 0.7 s | 0.5 ... 3 | <= 1 | importing ntcore" in table
     assert rendered("startup", [[["exec to READY=1", 2.0, 1.0, "s"]]])[1] == 1
+
+
+def test_one_suite_alone_renews_its_table_and_leaves_the_others() -> None:
+    before = "\nMedians.\n\n### Load\n\n| a |\n\n### Start and memory\n\n| b |\n"
+    assert with_tables(before, {"sources": "### Sources\n\n| new |\n", "load": "### Load\n\n| c |\n"}) == (
+        "### Load\n\n| c |\n\n### Sources\n\n| new |\n\n### Start and memory\n\n| b |\n"
+    )
