@@ -3,44 +3,22 @@
 No filter, no limits, no counters, no phones: the sockets, ntcore, and a loop of Python around them.
 """
 
-import multiprocessing
 import selectors
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Final
 
 import ntcore
 
+from benchmarks.child import END
+
 SETS: Final = 2  # values per datagram; the source has 200 a second of 100 datagrams
 MAX_DATAGRAM: Final = 65_535
 
 
-@contextmanager
-def bare_source(ports: tuple[int, ...], nt_port: int) -> Iterator[Callable[[], float]]:
-    """Runs in a process of its own; yields what tells its CPU seconds."""
-    spawn = multiprocessing.get_context("spawn")
-    ours, theirs = spawn.Pipe()
-    process = spawn.Process(target=run, args=(ports, nt_port, theirs))
-    process.start()
-    theirs.close()  # so that a child that dies is an end of file
-    try:
-        ours.recv()
-
-        def cpu_s() -> float:
-            ours.send("cpu")
-            return float(ours.recv())
-
-        yield cpu_s
-    finally:
-        ours.send("end")
-        process.join()
-
-
-def run(ports: tuple[int, ...], nt_port: int, parent: Connection) -> None:
-    """The process: until the parent says "end"; to anything else it answers with its CPU seconds."""
+def bare_source(ports: tuple[int, ...], nt_port: int, parent: Connection) -> None:
+    """As a ``child``, on these ports."""
     instance = ntcore.NetworkTableInstance.create()
     instance.setServer("127.0.0.1", nt_port)
     instance.startClient4("bare")
@@ -58,7 +36,7 @@ def run(ports: tuple[int, ...], nt_port: int, parent: Connection) -> None:
     while True:
         for key, _ in selector.select():
             if key.fileobj is parent:
-                if parent.recv() == "end":
+                if parent.recv() == END:
                     return
                 parent.send(time.process_time())
                 continue

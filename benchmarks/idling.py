@@ -4,12 +4,10 @@ At such rates the time is not in instructions but in cold memory: so the machine
 """
 
 import mmap
-import multiprocessing
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
@@ -17,6 +15,7 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from aoabridge.daemon.calm import QUIET_S
+from benchmarks.child import END, child
 from benchmarks.floor import FloorRelay
 from benchmarks.libusb import CONFIG, cpu_seconds
 from benchmarks.phone import BenchPipe
@@ -37,7 +36,7 @@ def rows() -> list[Row]:
     as_a_service()
     with robot() as far, tempfile.TemporaryDirectory() as directory:
         far.publish(TOPICS)
-        with floor_process(far.port) as cpu_s:
+        with child(floor, far.port) as cpu_s:
             floor_idle, floor_slow = percent_of(cpu_s), slow_percent(cpu_s, far)
         with DaemonProcess(Path(directory), CONFIG.format(port=far.port) + SIMULATED) as daemon:
             wait_until(lambda: daemon.status()["robot"]["state"] == "connected")
@@ -72,32 +71,12 @@ def percent_of(cpu_s: Callable[[], float]) -> float:
     return 100 * (cpu_s() - before_s) / IDLE_S
 
 
-@contextmanager
-def floor_process(port: int) -> Iterator[Callable[[], float]]:
-    """The floor relay with a silent phone, in a process of its own; yields what tells its CPU seconds."""
-    ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=run_floor, args=(port, theirs))
-    process.start()
-    theirs.close()  # so that a child that dies is an end of file
-    try:
-        ours.recv()
-
-        def cpu_s() -> float:
-            ours.send("cpu")
-            return float(ours.recv())
-
-        yield cpu_s
-    finally:
-        ours.send("end")
-        process.join()
-
-
-def run_floor(port: int, parent: Connection) -> None:
-    """The process of the floor."""
+def floor(port: int, parent: Connection) -> None:
+    """As a ``child``: the floor relay with a silent phone."""
     relay = FloorRelay(BenchPipe(), port)
     relay.open()
     parent.send("open")
-    while parent.recv() == "cpu":
+    while parent.recv() != END:
         parent.send(time.process_time())
     relay.close()
 

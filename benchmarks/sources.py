@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from aoabridge.simulators.ds import DriverStation, DsSettings, RobotLink
 from aoabridge.simulators.rio import RobotEnd
 from benchmarks.bare_source import bare_source
+from benchmarks.child import child
 from benchmarks.libusb import CONFIG, cpu_seconds
 from benchmarks.robot import robot
 from benchmarks.running import Row, as_a_service, wait_until
@@ -34,7 +35,7 @@ def rows() -> list[Row]:
     as_a_service()
     down, up = free_udp_ports(2)
     with robot() as server, tempfile.TemporaryDirectory() as directory:
-        with bare_source((down, up), server.port) as cpu_s:
+        with child(bare_source, (down, up), server.port) as cpu_s:
             bare = above_idle(cpu_s, down, up)
         config = CONFIG.format(port=server.port) + SOURCE.format(down=down, up=up)
         with DaemonProcess(Path(directory), config) as daemon:
