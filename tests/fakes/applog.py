@@ -45,7 +45,7 @@ class AppLog:
         self.link += 1
 
     def subscribed(self, keys):
-        """Every known topic may come once more now."""
+        """Every known topic may come once more: its newest value when the bridge reads this, not when it is said."""
         self._may_repeat |= {key for key in self.values if any(covers(pattern, key) for pattern in keys)}
 
     def hello_sent(self, keys):
@@ -134,8 +134,8 @@ class AppLog:
     def _order(self, key, sequence):
         before = self.values.get(key)
         if before is None or sequence > before[0]:
-            self._may_repeat.discard(key)
-        elif sequence < before[0]:
+            return
+        if sequence < before[0]:
             self.order_violations += 1
         elif key in self._may_repeat:
             self._may_repeat.discard(key)
