@@ -1,4 +1,4 @@
-"""RoboRoute in a command-based robot: `python -m robotpy --main examples/command_robot.py sim`."""
+"""RoboRoute in a command-based robot: `python -m robotpy --main examples/command_robot.py sim --nogui`."""
 
 from pathlib import Path
 

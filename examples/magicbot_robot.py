@@ -1,4 +1,4 @@
-"""RoboRoute as a MagicBot component: `python -m robotpy --main examples/magicbot_robot.py sim`."""
+"""RoboRoute as a MagicBot component: `python -m robotpy --main examples/magicbot_robot.py sim --nogui`."""
 
 from pathlib import Path
 

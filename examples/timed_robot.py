@@ -1,4 +1,4 @@
-"""RoboRoute in a plain TimedRobot: `python -m robotpy --main examples/timed_robot.py sim`."""
+"""RoboRoute in a plain TimedRobot: `python -m robotpy --main examples/timed_robot.py sim --nogui`."""
 
 from collections.abc import Iterator
 from pathlib import Path
