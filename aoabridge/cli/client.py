@@ -79,7 +79,10 @@ class Daemon:
         self._open(name, arguments)
         self._socket.settimeout(idle_s)
         while (line := self._line()) is not None:
-            yield _parsed(line)
+            event = _parsed(line)
+            if event.get("ok") is False:  # found out only after the stream had begun
+                raise _refusal(event)
+            yield event
 
     def link(self, name: str, /, **arguments: object) -> tuple[socket.socket, bytes]:
         """The socket itself, now carrying raw bytes both ways, and bytes of it that were read already."""
@@ -103,11 +106,7 @@ class Daemon:
         answer = _parsed(line)
         if answer.get("ok") is True:
             return answer
-        error = answer.get("error")
-        error = error if isinstance(error, dict) else {}
-        status = _STATUS_OF.get(str(error.get("code")), Exit.NEGATIVE)
-        cure = error.get("fix")
-        raise CommandError(str(error.get("message", "refused")), status, cure if isinstance(cure, str) else None)
+        raise _refusal(answer)
 
     def _line(self) -> bytes | None:
         while b"\n" not in self._pending:
@@ -122,6 +121,14 @@ class Daemon:
             self._pending += chunk
         line, _, self._pending = self._pending.partition(b"\n")
         return line
+
+
+def _refusal(answer: dict[str, Any]) -> CommandError:
+    error = answer.get("error")
+    error = error if isinstance(error, dict) else {}
+    status = _STATUS_OF.get(str(error.get("code")), Exit.NEGATIVE)
+    cure = error.get("fix")
+    return CommandError(str(error.get("message", "refused")), status, cure if isinstance(cure, str) else None)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

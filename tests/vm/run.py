@@ -7,6 +7,7 @@ only fetches and builds what the image is made of; --fresh throws away what earl
 boot has passed only if its console holds exactly one line ``RESULT rc=0``; the console is kept below ``.cache/vm``.
 """
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -198,18 +199,23 @@ def play(short: bool, steps: Steps) -> bool:
     return passed
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """0 if every case passed."""
+    parser = argparse.ArgumentParser(prog="./dev vm", description="The acceptance in a virtual machine; needs root.")
+    parser.add_argument("--short", action="store_true", help="leave out upgrades, a second installation, the gadget")
+    parser.add_argument("--prepare", action="store_true", help="only fetch and build what the image is made of")
+    parser.add_argument("--fresh", action="store_true", help="throw away first what earlier runs left of that")
+    arguments = parser.parse_args()
     steps = Steps()
     with locked("machine"):
-        if "--fresh" in arguments:
+        if arguments.fresh:
             forget()
-        if "--prepare" in arguments:
+        if arguments.prepare:
             prepare(steps)
             print(steps.table())
             return 0
-        return 0 if play("--short" in arguments, steps) else 1
+        return 0 if play(arguments.short, steps) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -137,6 +137,17 @@ def test_log_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [LINE, LINE]
 
 
+def test_a_stream_that_is_refused_after_it_began_shows_no_event(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refusal = {"ok": False, "error": {"code": "not-found", "message": "no linked phone is called 'x'", "fix": "look"}}
+    with fake_daemon(tmp_path / "s", events={"monitor": [refusal]}):
+        assert main(["monitor", "x", "--socket", str(tmp_path / "s")]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "aoabridge: no linked phone is called 'x'\n  fix: look\n"
+
+
 def test_a_refusal_of_the_daemon_has_its_status_and_cure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refusal = RequestError("forbidden", "only root may", "use sudo")
     with fake_daemon(tmp_path / "s", {"devices": refusal}):
