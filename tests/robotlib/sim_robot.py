@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from plan_rig import EXAMPLE
 
 MAX_LOOPS = 3000
+MODE_LOOPS = 5
 START = (1.0, 2.0, 0.0)
 
 
@@ -48,6 +49,15 @@ def boot(file):
     while not hal.simulation.getProgramStarted():
         started.wait(0.01)
     return robot, thread
+
+
+def enable(loop):
+    """The robot's thread changes its mode in its own time: the clock must not run away from it meanwhile."""
+    DriverStationSim.setEnabled(True)
+    moment = threading.Event()
+    for _ in range(MODE_LOOPS):
+        loop()
+        moment.wait(0.05)
 
 
 def main():
@@ -83,9 +93,9 @@ def main():
         while not planner(robot).status.plan_id or planner(robot).control.staging.missing:
             loop()
         DriverStationSim.setAutonomous(True)
-        DriverStationSim.setEnabled(True)
+        enable(loop)
     else:
-        DriverStationSim.setEnabled(True)
+        enable(loop)
         until("READY")
         press.set(True)
     trace = [START]
