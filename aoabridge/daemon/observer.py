@@ -237,7 +237,7 @@ class Observer:
     def _watch_robot(self, now: float) -> None:
         relay, board, nt = self._relay, self.board, self.config.nt
         connected = relay.connected_at is not None
-        self._was_connected |= connected
+        self._was_connected |= connected or relay.losses > 0  # a short one may lie between two looks
         for _ in range(relay.losses - self._losses):
             board.happened("nt-flapping", "robot", now)
         self._losses = relay.losses

@@ -341,3 +341,13 @@ def test_what_went_by_halves_inside_is_counted_and_what_is_usual_is_not() -> Non
     rig.relay.nt.counters |= {"nt_bad_utf8": 2, "nt_coalesced": 3}
     rig.relay.core.fanout.counters["too_large"] = 1
     assert rig.snapshot()["relay"]["counters"] == {"too_large": 1, "nt_bad_utf8": 2}
+
+
+def test_a_robot_that_came_and_went_between_two_looks_is_lost() -> None:
+    rig = ObserverRig()
+    rig.wait(0.5)
+    rig.connect()
+    rig.lose()
+    rig.wait(1)
+    assert "nt-lost" in rig.codes()
+    assert rig.snapshot()["robot"]["state"] == "lost"
