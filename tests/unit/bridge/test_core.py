@@ -2,6 +2,7 @@
 
 import pytest
 
+from aoabridge.bridge.core import IDLE_SLEEP_S, MAX_SLEEP_S
 from aoabridge.values import Connected, PutOp
 from fakes.core_rig import CoreRig, subscribe
 
@@ -151,3 +152,13 @@ def test_a_type_change_drops_our_publisher():
     rig.announce("/x", "string")
     assert [(put.op, put.topic) for put in rig.orders()] == [(PutOp.UNPUBLISH, "/x")]
     assert rig.error({"key": "/x", "value": 2}) == "type-mismatch"
+
+
+def test_a_core_without_a_link_sleeps_until_something_is_due():
+    rig = CoreRig(link=False)
+    assert rig.core.next_deadline(rig.now) == rig.now + IDLE_SLEEP_S
+    rig.link_up()
+    assert rig.core.next_deadline(rig.now) <= rig.now + MAX_SLEEP_S
+    rig.core.on_link_down(1, rig.now)
+    rig.wait(1)
+    assert rig.core.next_deadline(rig.now) == rig.now + IDLE_SLEEP_S
